@@ -19,6 +19,7 @@ use rental_core::{
     calendars::{Reading, read_calendar},
     error::Error,
     operations::{
+        calendar_feed_counts::count,
         calendar_feeds::{self, Outcome, Taken},
         calendar_sync,
     },
@@ -38,6 +39,8 @@ use tokio::task::JoinHandle;
 const LOOK: Duration = Duration::from_secs(15);
 /// The same while due feeds wait for a place.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// How often feeds are counted.
+const COUNT: Duration = Duration::from_secs(20);
 /// Feeds that are looked at together.
 const PAGE: usize = 500;
 /// Most readings at a time.
@@ -49,10 +52,24 @@ const PARSING: Duration = Duration::from_secs(5);
 
 /// Starts the background task, unless this server asks no others (`--no-webhooks`). It can be aborted at any time: another server, or
 /// the next start, reads the feed later.
-pub(crate) fn start(supervisor: &Arc<Supervisor>, app: &Arc<App>) -> Option<JoinHandle<()>> {
-    let app = Arc::clone(app);
-    let sends = app.hooks.settings.send;
-    sends.then(|| supervisor.start("calendar_feeds", move || run(Arc::clone(&app))))
+pub(crate) fn start(supervisor: &Arc<Supervisor>, app: &Arc<App>) -> Vec<JoinHandle<()>> {
+    let (read, counted) = (Arc::clone(app), Arc::clone(app));
+    let mut tasks = vec![supervisor.start("calendar_feed_counts", move || count_for_ever(Arc::clone(&counted)))];
+    if app.hooks.settings.send {
+        tasks.push(supervisor.start("calendar_feeds", move || run(Arc::clone(&read))));
+    }
+    tasks
+}
+
+/// Counts the feeds now and then, for the metrics.
+async fn count_for_ever(app: Arc<App>) {
+    loop {
+        match count(app.store(), edge::now(), &mut |row| app.hooks.damaged.note(row)).await {
+            Ok(counts) => app.metrics.feeds.set(&counts),
+            Err(error) => tracing::debug!(?error, "cannot count the calendar feeds; trying again"),
+        }
+        tokio::time::sleep(COUNT).await;
+    }
 }
 
 /// The readings in progress. Dropping them aborts them.

@@ -1,8 +1,14 @@
 //! Background tasks that do something now and then: save when API keys were last used, remove expired idempotency records,
 //! remove what is older than its retention, log failed authentications, read the free space of the disk, count what
-//! organizations use.
+//! organizations use and which deliveries wait.
 
-use crate::{disk, edge, state::App, supervisor::Supervisor, usage, webhooks::retention};
+use crate::{
+    disk, edge,
+    state::App,
+    supervisor::Supervisor,
+    usage,
+    webhooks::{backlog, retention},
+};
 use rental_core::{
     operations::idempotency,
     store::{DamagedRow, StoreError},
@@ -27,7 +33,9 @@ const MOST_RECORDS: usize = 256;
 pub(crate) fn start(supervisor: &Arc<Supervisor>, app: &Arc<App>) -> Vec<JoinHandle<()>> {
     let own = || Arc::clone(app);
     let (keys, records, old, failed, space, used, counted) = (own(), own(), own(), own(), own(), own(), own());
+    let hooks = Arc::clone(&app.hooks);
     vec![
+        supervisor.start("webhook_backlog", move || backlog::run(Arc::clone(&hooks))),
         supervisor.start("api_key_use", move || every(SHORT, Arc::clone(&keys), save_key_use)),
         supervisor.start("idempotency", move || every(SHORT, Arc::clone(&records), remove_idempotency_records)),
         supervisor.start("failed_authentications", move || every(REPORT, Arc::clone(&failed), report_failures)),

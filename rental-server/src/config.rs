@@ -9,6 +9,7 @@ use rental_core::{
     store::{self, Place, WrongUrl, url_forms},
     webhooks::attempt::Schedule,
 };
+use reqwest::Url;
 use std::{
     net::{IpAddr, SocketAddr},
     path::PathBuf,
@@ -166,6 +167,14 @@ pub(crate) struct Config {
     #[arg(long, conflicts_with = "demo")]
     pub(crate) healthcheck: bool,
 
+    /// Send traces and metrics to the OpenTelemetry collector at this URL (OTLP over HTTP with protobuf)
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL", value_parser = collector)]
+    pub(crate) otlp_endpoint: Option<Url>,
+
+    /// Time between two messages to that collector
+    #[arg(long, env = "RENTAL_OTLP_INTERVAL", default_value = "10s", value_name = "D", value_parser = duration)]
+    pub(crate) otlp_interval: Duration,
+
     /// Format of the log on stderr
     #[arg(long, env = "RENTAL_LOG_FORMAT", default_value = "text", value_name = "FORMAT")]
     pub(crate) log_format: LogFormat,
@@ -225,6 +234,13 @@ fn address(text: &str) -> Result<SocketAddr, String> {
         };
         format!("must be an IP address and a port: use {host}:{port}")
     })
+}
+
+/// The base URL of a collector: `/v1/traces` and `/v1/metrics` are appended.
+fn collector(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).ok().filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host());
+    let plain = |url: &Url| url.username().is_empty() && url.password().is_none() && url.query().is_none();
+    url.filter(plain).ok_or_else(|| "must be a URL without user and query, such as http://127.0.0.1:4318".into())
 }
 
 /// The URL of a store. A wrong URL that may contain a password is reported later: errors of flags show the value.
@@ -346,6 +362,14 @@ mod tests {
         assert_eq!(duration("2h"), Ok(Duration::from_secs(7200)));
         for bad in ["", "30", "s", "0s", "-1s", "1.5s", "31d", "1w", "99999999999999999999s"] {
             assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_collector_has_a_url_without_a_password() {
+        assert!(collector("http://127.0.0.1:4318").is_ok() && collector("https://otel.example.com/base/").is_ok());
+        for bad in ["", "127.0.0.1:4318", "grpc://x:4317", "http://u:p@x", "http://x/?key=1", "http://"] {
+            assert!(collector(bad).is_err_and(|why| why.contains("4318")), "{bad}");
         }
     }
 

@@ -1,6 +1,9 @@
 //! Free space on the disk of the store: how much there is, and whether writes are refused because there is too little.
 
-use prometheus_client::{metrics::gauge::Gauge, registry::Registry};
+use prometheus_client::{
+    metrics::gauge::Gauge,
+    registry::{Registry, Unit},
+};
 use rental_core::store::{Answer, Batch, Commit, Key, Record, Scanned, Span, Store, StoreError};
 use rustix::fs::statvfs;
 use std::{
@@ -51,6 +54,9 @@ pub(crate) struct Space {
     scarce: AtomicBool,
     full: AtomicBool,
     refusing: Gauge,
+    data_bytes: Gauge,
+    free_bytes: Gauge,
+    total_bytes: Gauge,
 }
 
 impl Space {
@@ -73,6 +79,10 @@ impl Space {
         self.full.store(full, Ordering::Relaxed);
         let refuses = self.refuses_clients();
         self.refusing.set(i64::from(refuses));
+        let sizes = [(&self.data_bytes, room.data), (&self.free_bytes, room.free), (&self.total_bytes, room.total)];
+        for (gauge, bytes) in sizes {
+            gauge.set(bytes.and_then(|bytes| i64::try_from(bytes).ok()).unwrap_or(0));
+        }
         match (refused, refuses) {
             (false, true) => tracing::error!(
                 free_bytes = room.free,
@@ -99,6 +109,18 @@ impl Space {
             "1 while writes are refused because the disk of the store has too little room",
             self.refusing.clone(),
         );
+        // A database has its own disk, which this server does not see.
+        if self.path.is_none() {
+            return;
+        }
+        let sizes = [
+            ("store_file_size", "Size of the data file", &self.data_bytes),
+            ("store_disk_free", "Free space on the disk of the data file", &self.free_bytes),
+            ("store_disk_size", "Size of the disk of the data file", &self.total_bytes),
+        ];
+        for (name, help, gauge) in sizes {
+            registry.register_with_unit(name, help, Unit::Bytes, gauge.clone());
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The one place that reads the wall clock and makes random ids.
 
+use crate::trace_context::TraceId;
 use rental_core::{operations::Edge, value::Timestamp};
 use std::{
     sync::{
@@ -77,14 +78,8 @@ pub(crate) struct RequestId([u8; 36]);
 
 impl RequestId {
     pub(crate) fn new() -> Self {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        static SEED: LazyLock<u128> =
-            LazyLock::new(|| u128::from_be_bytes(secret_bytes()[..16].try_into().unwrap_or_default()));
-        let count = u128::from(COUNT.fetch_add(1, Ordering::Relaxed));
-        // An odd multiplier makes different numbers of different counts; the seed tells one process from another.
-        let id = SEED.wrapping_add(count.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835));
         let mut text = *b"req_00000000000000000000000000000000";
-        Uuid::from_u128(id).simple().encode_lower(&mut text[4..]);
+        Uuid::from_u128(unique()).simple().encode_lower(&mut text[4..]);
         Self(text)
     }
 
@@ -92,4 +87,25 @@ impl RequestId {
         // Always ASCII.
         std::str::from_utf8(&self.0).unwrap_or("")
     }
+}
+
+/// The number of a new span of a trace, never 0.
+pub(crate) fn new_span() -> u64 {
+    // The lower half differs among as many numbers as a process ever makes.
+    (unique() as u64).max(1)
+}
+
+/// A new trace.
+pub(crate) fn new_trace() -> TraceId {
+    TraceId(unique().max(1))
+}
+
+/// A number that no other call in any process returns.
+fn unique() -> u128 {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    static SEED: LazyLock<u128> =
+        LazyLock::new(|| u128::from_be_bytes(secret_bytes()[..16].try_into().unwrap_or_default()));
+    let count = u128::from(COUNT.fetch_add(1, Ordering::Relaxed));
+    // An odd multiplier makes different numbers of different counts; the seed tells one process from another.
+    SEED.wrapping_add(count.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835))
 }

@@ -2,6 +2,7 @@
 
 use crate::{
     access::failures::Surface,
+    edge,
     endpoint::{Endpoint, Handle, Handler, Request},
     fleet_api,
     guard::{By, Needed, Open},
@@ -15,7 +16,11 @@ use crate::{
     },
     observability, operator, reference,
     state::App,
+    telemetry::{Span, What},
+    trace_context::TraceParent,
 };
+use prometheus_client::metrics::gauge::Gauge;
+use rental_core::operations::Edge;
 use std::{
     future::Future,
     sync::{Arc, LazyLock, atomic::AtomicBool},
@@ -62,6 +67,26 @@ impl Server {
     }
 }
 
+impl Server {
+    /// Records a request as a span, unless its caller records none.
+    fn record_span(&self, call: &Call, place: Option<&Place>, status: u16, took: Duration) {
+        let parent = call.trace_parent();
+        if parent.is_some_and(|parent| !parent.sampled) {
+            return;
+        }
+        let trace = parent.map_or_else(edge::new_trace, |parent| parent.trace);
+        let endpoint = place.map(|place| &self.endpoints[place.row]);
+        self.app.hooks.settings.telemetry.record(Span {
+            context: TraceParent { trace, span: edge::new_span(), sampled: true },
+            parent: parent.map(|parent| parent.span),
+            began: call.clock.now(),
+            took,
+            organization: call.organization.get().copied(),
+            what: What::Request { endpoint: endpoint.map(|one| (one.method.as_str(), one.path.as_str())), status },
+        });
+    }
+}
+
 impl Service for Server {
     fn paths(&self) -> &Paths {
         &self.paths
@@ -105,8 +130,15 @@ impl Service for Server {
         &self.app.draining
     }
 
-    fn served(&self, place: Option<&Place>, status: u16, took: Duration) {
+    fn served(&self, call: &Call, place: Option<&Place>, status: u16, took: Duration) {
         self.app.metrics.record(place.map(|place| place.row), status, took);
+        if self.app.hooks.settings.telemetry.is_on() {
+            self.record_span(call, place, status, took);
+        }
+    }
+
+    fn in_flight(&self) -> Gauge {
+        self.app.metrics.in_flight.clone()
     }
 
     fn opened(&self) {

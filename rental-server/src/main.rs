@@ -17,6 +17,7 @@ mod engine;
 mod fleet_api;
 mod guard;
 mod healthcheck;
+mod histogram;
 mod http;
 mod master_key;
 mod metrics;
@@ -32,6 +33,8 @@ mod shares;
 mod state;
 mod supervisor;
 mod tasks;
+mod telemetry;
+mod trace_context;
 mod upgrade;
 mod usage;
 mod webhooks;
@@ -50,9 +53,10 @@ use crate::{
         places::ConnectionLimits,
         tls::{Tls, TlsFiles},
     },
-    metrics::Metrics,
+    metrics::{Metrics, exposition::Exposition},
     state::{App, Limits},
     supervisor::Supervisor,
+    telemetry::{Collector, Telemetry},
     upgrade::Ended,
     webhooks::Hooks,
 };
@@ -211,12 +215,14 @@ async fn assemble(
     let keys = master_key::open(store.as_ref(), config, place.file()).await?;
     let supervisor = Supervisor::new();
     let space = Space::of(place.file(), config.min_free_space);
-    let hooks = Hooks::new(Arc::clone(store), webhook_settings(config), keys, Arc::clone(&supervisor), space)?;
+    let hooks = Hooks::new(Arc::clone(store), webhook_settings(config)?, keys, Arc::clone(&supervisor), space)?;
     let names = endpoints::names().map(|(method, path)| (method.as_str(), path));
     let failures = Failures::new(config.max_failed_authentications);
     let (limits, tenants) = limits(config);
     let seen = (&hooks.damaged, &hooks.space);
-    let metrics = Metrics::new(names, &hooks.metrics, seen, &supervisor, (&failures, &tenants));
+    let metrics =
+        Metrics::new(names, (&hooks.metrics, &hooks.settings.telemetry), seen, &supervisor, (&failures, &tenants));
+    store.observe(metrics.commits.clone());
     let app = Arc::new(App::new(
         Arc::clone(store),
         place.file().map(Path::to_owned),
@@ -243,8 +249,10 @@ fn limits(config: &Config) -> (Limits, Arc<Tenants>) {
     (limits, Arc::new(Tenants::new(defaults)))
 }
 
-fn webhook_settings(config: &Config) -> webhooks::Settings {
-    webhooks::Settings {
+fn webhook_settings(config: &Config) -> Result<webhooks::Settings, String> {
+    let (url, interval) = (config.otlp_endpoint.clone(), config.otlp_interval);
+    let collector = url.map(|url| Collector { url, interval });
+    Ok(webhooks::Settings {
         allow_private: config.webhook_allow_private,
         send: !config.no_webhooks,
         https_only: config.webhook_https_only,
@@ -257,7 +265,8 @@ fn webhook_settings(config: &Config) -> webhooks::Settings {
             audit_entries: config.audit_retention.0,
         },
         brand: config.brand.clone(),
-    }
+        telemetry: Telemetry::to(collector.as_ref())?,
+    })
 }
 
 /// The background tasks that run while the server serves.
@@ -278,6 +287,10 @@ impl Background {
         let deliver = webhooks::start(hooks).await.map_err(|error| format!("cannot start the webhooks: {error:?}"))?;
         let mut chores = chores::start(supervisor, app);
         chores.push(tasks::start(supervisor, app));
+        if hooks.settings.telemetry.is_on() {
+            let own = Arc::clone(app);
+            chores.push(supervisor.start("otlp", move || export(Arc::clone(&own))));
+        }
         chores.push(attachments::start(supervisor, app));
         chores.extend(calendar_feeds::start(supervisor, app));
         if let Some(tls) = tls {
@@ -297,10 +310,16 @@ impl Background {
             task.abort();
             let _ = task.await;
         }
+        hooks.settings.telemetry.flush(|| app.metrics.page(Exposition::OpenMetrics)).await;
         app.usage.stop(&app.hooks.damaged).await;
         // Losing these would only make `last_used_at` a minute older.
         let _ = app.save_uses().await;
     }
+}
+
+/// Sends spans and metrics to the collector.
+async fn export(app: Arc<App>) {
+    app.hooks.settings.telemetry.run(|| app.metrics.page(Exposition::OpenMetrics)).await;
 }
 
 /// The sockets: the one of `--listen`, and after it that of `--operator-listen`, if it is given. Those that a service manager

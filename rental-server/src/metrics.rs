@@ -1,25 +1,28 @@
-//! The metrics of `/metrics`, in the Prometheus text format.
+//! The metrics of `/metrics`.
+
+mod commits;
+pub(crate) mod exposition;
+pub(crate) mod feeds;
+mod process;
 
 use crate::{
     access::{failures::Failures, quotas::Tenants},
     damaged_rows::DamagedRows,
     disk::Space,
+    histogram::{Bounds, Histogram},
     supervisor::Supervisor,
+    telemetry::Telemetry,
     webhooks::metrics::HookMetrics,
 };
+use commits::Commits;
+use exposition::Exposition;
+use feeds::FeedGauges;
 use prometheus_client::{
-    encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder, NoLabelSet, text::encode},
-    metrics::{MetricType, TypedMetric, counter::Counter, family::Family, gauge::Gauge},
-    registry::Registry,
+    encoding::{EncodeLabelSet, text::encode},
+    metrics::{counter::Counter, family::Family, gauge::Gauge, info::Info},
+    registry::{Registry, Unit},
 };
-use rental_core::store::WriterStats;
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
 struct Request {
@@ -34,57 +37,31 @@ struct Endpoint {
     path: String,
 }
 
-/// A histogram of durations without a lock: every request adds to it.
-#[derive(Clone, Debug, Default)]
-struct Durations(Arc<DurationCounts>);
-
-#[derive(Debug, Default)]
-struct DurationCounts {
-    /// One for each bound, and one for what is longer than all.
-    counts: [AtomicU64; BUCKETS.len() + 1],
-    micros: AtomicU64,
-}
-
-impl Durations {
-    fn observe(&self, took: Duration) {
-        let seconds = took.as_secs_f64();
-        let bucket = BUCKETS.iter().position(|bound| seconds <= *bound).unwrap_or(BUCKETS.len());
-        self.0.counts[bucket].fetch_add(1, Ordering::Relaxed);
-        self.0.micros.fetch_add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
-    }
-}
-
-impl TypedMetric for Durations {
-    const TYPE: MetricType = MetricType::Histogram;
-}
-
-impl EncodeMetric for Durations {
-    fn encode(&self, mut encoder: MetricEncoder<'_>) -> std::fmt::Result {
-        let bounds = BUCKETS.into_iter().chain([f64::INFINITY]);
-        let counts: Vec<(f64, u64)> =
-            bounds.zip(self.0.counts.iter().map(|count| count.load(Ordering::Relaxed))).collect();
-        let all = counts.iter().map(|(_, count)| count).sum();
-        let seconds = self.0.micros.load(Ordering::Relaxed) as f64 / 1e6;
-        encoder.encode_histogram::<NoLabelSet>(seconds, all, &counts, None)
-    }
-
-    fn metric_type(&self) -> MetricType {
-        Self::TYPE
-    }
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct Status {
+    status: String,
 }
 
 /// The metrics of one endpoint, looked up once, so that a request only adds to atomics.
 struct Row {
     /// 2xx, 3xx, 4xx, 5xx.
     by_status: [Counter; 4],
-    duration: Durations,
+    duration: Histogram,
 }
+
+/// Statuses of errors that have a counter of their own.
+const ERRORS: [u16; 16] = [400, 401, 403, 404, 405, 408, 409, 412, 413, 415, 422, 429, 431, 500, 502, 503];
 
 /// All metrics of the process.
 pub(crate) struct Metrics {
     registry: Registry,
     rows: Vec<Row>,
     unmatched: Row,
+    /// Responses with an error, in the order of [`ERRORS`], and one counter for all others.
+    errors: [Counter; ERRORS.len() + 1],
+    pub(crate) commits: Arc<Commits>,
+    pub(crate) feeds: FeedGauges,
+    pub(crate) in_flight: Gauge,
     pub(crate) connections: Gauge,
     pub(crate) connections_total: Counter,
     pub(crate) connections_refused: Counter,
@@ -93,88 +70,83 @@ pub(crate) struct Metrics {
     pub(crate) replays: Counter,
     /// Vehicles whose attachments are to be derived again, at the last look.
     pub(crate) rechecks: Gauge,
-    commits: Counter<u64, AtomicU64>,
-    batches: Counter<u64, AtomicU64>,
 }
 
 /// Upper bounds in seconds: from an in-memory read to the request time-out.
-const BUCKETS: [f64; 12] = [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 30.0];
+const SECONDS: Bounds = [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 30.0];
 
 impl Metrics {
     pub(crate) fn new<'e>(
         endpoints: impl Iterator<Item = (&'e str, &'e str)>,
-        hooks: &HookMetrics,
+        (hooks, telemetry): (&HookMetrics, &Telemetry),
         (damaged, space): (&DamagedRows, &Space),
         supervisor: &Supervisor,
         (failures, tenants): (&Failures, &Tenants),
     ) -> Self {
-        let mut registry = Registry::with_prefix("rental");
-        let requests = Family::<Request, Counter>::default();
-        let durations = Family::<Endpoint, Durations>::default();
-        registry.register("http_requests", "Requests by endpoint and class of status", requests.clone());
+        let mut all = Registry::default();
+        all.sub_registry_with_prefix("process").register_collector(Box::new(process::Process::new()));
+        let registry = all.sub_registry_with_prefix("rental");
+        let build = [("version", env!("CARGO_PKG_VERSION")), ("commit", env!("RENTAL_COMMIT"))];
         registry.register(
-            "http_request_duration_seconds",
-            "Time from the head of a request to its answer",
-            durations.clone(),
+            "build",
+            "Version of the program, and the commit it was built from",
+            Info::new(build.to_vec()),
         );
-        let row = |method: &str, path: &str| {
-            let labels = |status: &str| Request { method: method.into(), path: path.into(), status: status.into() };
-            Row {
-                by_status: ["2xx", "3xx", "4xx", "5xx"].map(|status| requests.get_or_create(&labels(status)).clone()),
-                duration: durations.get_or_create(&Endpoint { method: method.into(), path: path.into() }).clone(),
-            }
+        let (rows, unmatched) = of_endpoints(registry, endpoints);
+        let errors = of_errors(registry);
+        hooks.register(registry);
+        telemetry.register(registry);
+        supervisor.register(registry);
+        space.register(registry);
+        failures.register(registry);
+        tenants.register(registry);
+        let (commits, feeds) = (Commits::register(registry), FeedGauges::register(registry));
+        let mut counter = |name: &str, help: &str, counter: Counter| {
+            registry.register(name, help, counter.clone());
+            counter
         };
-        let rows = endpoints.map(|(method, path)| row(method, path)).collect();
-        let unmatched = row("other", "other");
-        let (connections, connections_total, replays) = (Gauge::default(), Counter::default(), Counter::default());
-        let (connections_refused, crowded, rechecks) = (Counter::default(), Counter::default(), Gauge::default());
-        hooks.register(&mut registry);
-        supervisor.register(&mut registry);
-        space.register(&mut registry);
-        failures.register(&mut registry);
-        tenants.register(&mut registry);
-        registry.register(
+        counter(
             "damaged_rows",
             "Damaged rows that background work and lists left out, each counted once",
             damaged.counter.clone(),
         );
-        let (commits, batches) = (Counter::default(), Counter::default());
-        registry.register("http_connections", "Open connections", connections.clone());
-        registry.register("http_connections_opened", "Connections accepted", connections_total.clone());
-        registry.register(
+        let connections_total = counter("http_connections_opened", "Connections accepted", Counter::default());
+        let connections_refused = counter(
             "http_connections_refused",
             "Connections closed because their address had too many",
-            connections_refused.clone(),
+            Counter::default(),
         );
-        registry.register(
+        let crowded = counter(
             "http_requests_crowded",
             "Requests answered with 503 because their organization had its share of those in progress",
-            crowded.clone(),
+            Counter::default(),
         );
-        registry.register(
+        let replays = counter("idempotent_replays", "Requests answered from an idempotency record", Counter::default());
+        let mut gauge = |name: &str, help: &str| {
+            let gauge = Gauge::default();
+            registry.register(name, help, gauge.clone());
+            gauge
+        };
+        let in_flight = gauge("http_requests_in_flight", "Requests whose response is not complete");
+        let connections = gauge("http_connections", "Open connections");
+        let rechecks = gauge(
             "attachments_vehicles_waiting",
             "Vehicles whose automatic attachments are to be derived again, counted each second",
-            rechecks.clone(),
-        );
-        registry.register("idempotent_replays", "Requests answered from an idempotency record", replays.clone());
-        registry.register("store_commits", "Durable commits of the store", commits.clone());
-        registry.register(
-            "store_batches",
-            "Batches in these commits: more than one share a commit under load",
-            batches.clone(),
         );
         Self {
-            registry,
+            registry: all,
             rows,
             unmatched,
+            errors,
+            commits,
+            feeds,
+            in_flight,
             connections,
             connections_total,
             connections_refused,
             crowded,
             replays,
             rechecks,
-            commits,
-            batches,
         }
     }
 
@@ -182,17 +154,51 @@ impl Metrics {
     pub(crate) fn record(&self, row: Option<usize>, status: u16, took: Duration) {
         let row = row.and_then(|row| self.rows.get(row)).unwrap_or(&self.unmatched);
         row.by_status[usize::from(status / 100).clamp(2, 5) - 2].inc();
-        row.duration.observe(took);
+        row.duration.observe_duration(took);
+        if status >= 400 {
+            let known = ERRORS.iter().position(|error| *error == status);
+            self.errors[known.unwrap_or(ERRORS.len())].inc();
+        }
     }
 
-    /// The page, with the present numbers of the store.
-    pub(crate) fn page(&self, writer: WriterStats) -> String {
-        self.commits.inc_by(writer.commits.saturating_sub(self.commits.get()));
-        self.batches.inc_by(writer.batches.saturating_sub(self.batches.get()));
+    /// All metrics in this format.
+    pub(crate) fn page(&self, exposition: Exposition) -> String {
         let mut text = String::new();
         match encode(&mut text, &self.registry) {
-            Ok(()) => text,
+            Ok(()) => exposition.of(text),
             Err(_) => String::new(),
         }
     }
+}
+
+/// The metrics of each endpoint, and those of requests to unknown paths.
+fn of_endpoints<'e>(registry: &mut Registry, endpoints: impl Iterator<Item = (&'e str, &'e str)>) -> (Vec<Row>, Row) {
+    let requests = Family::<Request, Counter>::default();
+    let durations: Family<Endpoint, Histogram, fn() -> Histogram> =
+        Family::new_with_constructor(|| Histogram::durations(&SECONDS));
+    registry.register("http_requests", "Requests by endpoint and class of status", requests.clone());
+    registry.register_with_unit(
+        "http_request_duration",
+        "Time from the head of a request to its answer",
+        Unit::Seconds,
+        durations.clone(),
+    );
+    let row = |method: &str, path: &str| {
+        let labels = |status: &str| Request { method: method.into(), path: path.into(), status: status.into() };
+        Row {
+            by_status: ["2xx", "3xx", "4xx", "5xx"].map(|status| requests.get_or_create(&labels(status)).clone()),
+            duration: durations.get_or_create(&Endpoint { method: method.into(), path: path.into() }).clone(),
+        }
+    };
+    (endpoints.map(|(method, path)| row(method, path)).collect(), row("other", "other"))
+}
+
+/// The counters of responses with an error.
+fn of_errors(registry: &mut Registry) -> [Counter; ERRORS.len() + 1] {
+    let errors = Family::<Status, Counter>::default();
+    registry.register("http_error_responses", "Responses with an error, by status", errors.clone());
+    std::array::from_fn(|at| {
+        let status = ERRORS.get(at).map_or_else(|| "other".to_owned(), u16::to_string);
+        errors.get_or_create(&Status { status }).clone()
+    })
 }

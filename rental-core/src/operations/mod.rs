@@ -8,6 +8,7 @@ pub mod api_keys;
 pub mod assignments;
 mod availability;
 mod calendar;
+pub mod calendar_feed_counts;
 pub mod calendar_feeds;
 pub mod calendar_sync;
 mod commit_for;

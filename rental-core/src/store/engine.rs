@@ -2,7 +2,7 @@
 //! store tells about itself, takes snapshots and closes.
 
 use super::{
-    Answer, DamagedRow, Key, Record, Span, StoreError, Tally, Versioned, WriterStats,
+    Answer, CommitObserver, DamagedRow, Key, Record, Span, StoreError, Tally, Versioned,
     archive::{ArchiveError, Reader, Summary},
 };
 use bytes::Bytes;
@@ -109,8 +109,8 @@ pub trait Engine: Versioned {
         false
     }
 
-    /// The number of commits and batches of this process since the store was opened.
-    fn stats(&self) -> WriterStats;
+    /// Reports the commits of this process from now on to `observer`. Only the first call has an effect.
+    fn observe(&self, observer: Arc<dyn CommitObserver>);
 
     /// Counts the changes of the batches that are committed from now on in `tally`. Only the first call has an effect.
     fn count(&self, tally: Arc<Tally>);

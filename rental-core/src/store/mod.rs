@@ -286,6 +286,15 @@ pub struct WriterStats {
     pub batches: u64,
 }
 
+/// Sees the commits of an engine's writer, to measure them: the core reads no clock. A writer makes one commit at a time.
+pub trait CommitObserver: Send + Sync {
+    /// The writer has taken batches and begins to commit them.
+    fn begun(&self);
+
+    /// The commit is durable; it has applied so many batches, at least one. A commit that failed is not reported.
+    fn committed(&self, batches: usize);
+}
+
 /// The future that an engine's call returns. Embedded engines return completed futures.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 

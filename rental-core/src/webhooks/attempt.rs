@@ -96,6 +96,10 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Those whose cause is this server or its network.
+    pub const LOCAL: [Self; 5] =
+        [Self::NoFileDescriptors, Self::NoMemory, Self::NoLocalPort, Self::NoRoute, Self::ResolverFailed];
+
     /// The name in the delivery log.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -120,17 +124,7 @@ impl Failure {
     /// nor as a failure of the endpoint.
     #[must_use]
     pub fn is_local(self) -> bool {
-        match self {
-            Self::TimedOut
-            | Self::NameUnknown
-            | Self::AddressForbidden
-            | Self::HttpsRequired
-            | Self::CannotConnect
-            | Self::CertificateNotValidNow
-            | Self::CertificateNotTrusted
-            | Self::BadAnswer => false,
-            Self::NoFileDescriptors | Self::NoMemory | Self::NoLocalPort | Self::NoRoute | Self::ResolverFailed => true,
-        }
+        Self::LOCAL.contains(&self)
     }
 }
 

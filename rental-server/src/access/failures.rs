@@ -39,6 +39,16 @@ pub(crate) enum Surface {
     Calendar,
 }
 
+impl Surface {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Api => "api",
+            Self::Admin => "admin",
+            Self::Calendar => "calendar",
+        }
+    }
+}
+
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
 struct Kind {
     surface: &'static str,
@@ -110,14 +120,15 @@ struct Table {
 
 impl Failures {
     pub(crate) fn new(limit: u32) -> Self {
-        let table = Table { seen: vec![None; SETS * WAYS], lines: Bucket::default(), forgotten: 0 };
-        Self {
-            limit,
-            hasher: RandomState::new(),
-            table: Mutex::new(table),
-            counters: Family::default(),
-            refused: Counter::default(),
+        let counters = Family::<Kind, Counter>::default();
+        // A counter that appears with its first failure has no rate.
+        for surface in [Surface::Api, Surface::Admin, Surface::Calendar].map(Surface::as_str) {
+            for why in [KeyProblem::Missing, KeyProblem::Invalid, KeyProblem::Revoked, KeyProblem::Expired] {
+                drop(counters.get_or_create(&Kind { surface, reason: reason(why) }));
+            }
         }
+        let table = Table { seen: vec![None; SETS * WAYS], lines: Bucket::default(), forgotten: 0 };
+        Self { limit, hasher: RandomState::new(), table: Mutex::new(table), counters, refused: Counter::default() }
     }
 
     pub(crate) fn register(&self, registry: &mut Registry) {
@@ -136,11 +147,7 @@ impl Failures {
     /// Notes a failure at `now`. Returns the seconds until the window of its address ends, if it has had too many.
     pub(crate) fn note(&self, address: IpAddr, surface: Surface, why: KeyProblem, now: Duration) -> Option<u64> {
         let reason = reason(why);
-        let surface = match surface {
-            Surface::Api => "api",
-            Surface::Admin => "admin",
-            Surface::Calendar => "calendar",
-        };
+        let surface = surface.as_str();
         self.counters.get_or_create(&Kind { surface, reason }).inc();
         let (line, wait) = self.record(Address::of(address), why, now);
         if let Some(Line { address, failures, reason }) = line {

@@ -109,6 +109,10 @@ impl Tenants {
     }
 
     pub(crate) fn register(&self, registry: &mut Registry) {
+        // A counter that appears with its first refusal has no rate.
+        for quota in ["objects", "bytes", "requests"] {
+            drop(self.refusals.get_or_create(&Labels { quota }));
+        }
         registry.register(
             "organization_quota_refusals",
             "Requests refused because their organization has used up a quota",

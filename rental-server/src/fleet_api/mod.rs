@@ -124,6 +124,10 @@ pub(crate) async fn with_key(
             }
             other => other.into(),
         })?;
+        if app.hooks.settings.telemetry.is_on() {
+            // Set once: a request that is handled again has the same key.
+            let _ = call.organization.set(pass.principal.organization.id);
+        }
         if !cached {
             return request.handle(app, app.store(), &pass).await;
         }

@@ -3,10 +3,11 @@
 use crate::{
     edge::{FixedClock, RequestId},
     http::{problem::Problem, traffic::InFlight},
+    trace_context::{TraceId, TraceParent, is_request_id},
 };
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
-use rental_core::{error::Error, resources::audit_entry::Actor};
+use rental_core::{error::Error, resources::audit_entry::Actor, value::OrganizationId};
 use std::{
     borrow::Cow,
     net::IpAddr,
@@ -17,6 +18,7 @@ use std::{
     },
     time::{Duration, Instant},
 };
+use tracing::field::{self, DisplayValue};
 use warp::http::{HeaderMap, Method, Request, Uri, Version, header};
 
 /// A request without its body.
@@ -40,6 +42,8 @@ pub(crate) struct Call {
     read: AtomicBool,
     /// Who calls what as an operator. Set after the check of the token; empty for API keys.
     pub(crate) admitted: OnceLock<Admitted>,
+    /// The organization of the API key. Set only where spans are recorded.
+    pub(crate) organization: OnceLock<OrganizationId>,
     in_flight: InFlight,
 }
 
@@ -65,6 +69,7 @@ impl Call {
             reading: AtomicBool::new(false),
             read: AtomicBool::new(false),
             admitted: OnceLock::new(),
+            organization: OnceLock::new(),
             in_flight,
         }
     }
@@ -138,6 +143,23 @@ impl Call {
     /// The length of the body, if the client says it.
     pub(crate) fn announced_length(&self) -> Option<usize> {
         self.headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+    }
+
+    /// The trace that the client says the request belongs to.
+    pub(crate) fn trace_parent(&self) -> Option<TraceParent> {
+        static NAME: header::HeaderName = header::HeaderName::from_static("traceparent");
+        TraceParent::parse(self.single(&NAME).ok()??)
+    }
+
+    /// The id of that trace, as a field of the log.
+    pub(super) fn trace_id(&self) -> Option<DisplayValue<TraceId>> {
+        self.trace_parent().map(|parent| field::display(parent.trace))
+    }
+
+    /// The id that the client gave the request, if it is short and has no special characters.
+    pub(super) fn client_request_id(&self) -> Option<&str> {
+        static NAME: header::HeaderName = header::HeaderName::from_static("x-request-id");
+        self.single(&NAME).ok()?.filter(|id| is_request_id(id))
     }
 
     /// All headers.

@@ -61,7 +61,7 @@ where
             log_problem(&problem, &call);
             let request_id = call.request_id.as_str();
             let response = reply::finish(Reply::problem(&problem, request_id), request_id);
-            service.served(None, response.status().as_u16(), call.at.elapsed());
+            service.served(&call, None, response.status().as_u16(), call.at.elapsed());
             Ok(response.map(|body| Counted { body, part: None }))
         }
     });

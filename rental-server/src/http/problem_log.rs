@@ -6,21 +6,23 @@ use rental_core::{error::Error, resources::row_words::damage_in_words};
 /// Logs why a request failed or was refused; the request id leads from the response to this line.
 pub(super) fn log_problem(problem: &Problem, call: &Call) {
     let (request_id, method, path) = (call.request_id.as_str(), &call.method, &*call.shown_path());
-    let client = call.client_address();
+    let (client, client_request_id, trace_id) = (call.client_address(), call.client_request_id(), call.trace_id());
     match problem {
         Problem::Core(Error::Internal(detail)) => {
-            tracing::error!(request_id, %client, %method, path, detail, "a request failed")
+            tracing::error!(request_id, client_request_id, trace_id, %client, %method, path, detail, "a request failed")
         }
         Problem::Core(Error::Damaged(row)) => {
             let row = damage_in_words(row);
-            tracing::error!(request_id, %client, %method, path, row, "a request failed: a row of the store is damaged")
+            tracing::error!(request_id, client_request_id, trace_id, %client, %method, path, row, "a request failed: a row of the store is damaged")
         }
         Problem::Core(Error::Unavailable(detail)) => {
-            tracing::warn!(request_id, %client, %method, path, detail, "a request was turned away")
+            tracing::warn!(request_id, client_request_id, trace_id, %client, %method, path, detail, "a request was turned away")
         }
         Problem::TaskFailing(task) => {
-            tracing::warn!(request_id, %client, %method, path, task, "a request was turned away")
+            tracing::warn!(request_id, client_request_id, trace_id, %client, %method, path, task, "a request was turned away")
         }
-        other => tracing::debug!(request_id, %client, %method, path, problem = ?other, "a request was refused"),
+        other => {
+            tracing::debug!(request_id, client_request_id, trace_id, %client, %method, path, problem = ?other, "a request was refused")
+        }
     }
 }

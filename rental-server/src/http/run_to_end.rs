@@ -63,7 +63,7 @@ mod tests {
 
     fn call() -> Arc<Call> {
         let peer = Peer::new(IpAddr::V4(Ipv4Addr::LOCALHOST), &Arc::default());
-        let traffic = Arc::new(Traffic::new(Box::new(()), peer, false));
+        let traffic = Arc::new(Traffic::new(Box::new(()), peer, false, Default::default()));
         Arc::new(Call::new(&mut warp::http::Request::new(String::new()), traffic.begin()))
     }
 

@@ -15,6 +15,7 @@ use crate::{
 };
 use bytes::{Buf, Bytes};
 use futures_util::{Stream, StreamExt};
+use prometheus_client::metrics::gauge::Gauge;
 use rental_core::error::Error;
 use std::{
     future::Future,
@@ -28,7 +29,7 @@ use std::{
 };
 use warp::{
     Filter,
-    http::{HeaderValue, header},
+    http::{HeaderName, HeaderValue, header},
 };
 
 /// Tells browsers for a year to use this host with TLS only (RFC 6797).
@@ -61,8 +62,11 @@ pub(crate) trait Service: Send + Sync + 'static {
     /// Set when the process was asked to stop.
     fn draining(&self) -> &AtomicBool;
 
-    /// Counts a request: its endpoint, if it has one, its status, and how long it took.
-    fn served(&self, place: Option<&Place>, status: u16, took: Duration);
+    /// Counts and records a request: its endpoint, if it has one, its status, and how long it took.
+    fn served(&self, call: &Call, place: Option<&Place>, status: u16, took: Duration);
+
+    /// Counts the requests in flight.
+    fn in_flight(&self) -> Gauge;
 
     /// Counts a connection that was opened.
     fn opened(&self);
@@ -114,8 +118,8 @@ async fn serve<S: Service>(service: &Arc<S>, call: &Arc<Call>, parts: impl Parts
     };
     let response = respond(&**service, call, outcome);
     let (status, took) = (response.status().as_u16(), call.at.elapsed());
-    service.served(place.as_ref(), status, took);
-    tracing::debug!(request_id = call.request_id.as_str(), client = %call.client_address(), method = %call.method, path = &*call.shown_path(), status, micros = took.as_micros() as u64, "served");
+    service.served(call, place.as_ref(), status, took);
+    tracing::debug!(request_id = call.request_id.as_str(), client_request_id = call.client_request_id(), trace_id = call.trace_id(), client = %call.client_address(), method = %call.method, path = &*call.shown_path(), status, micros = took.as_micros() as u64, "served");
     response
 }
 
@@ -129,6 +133,9 @@ fn respond<S: Service>(service: &S, call: &Call, outcome: Handled) -> warp::repl
     let mut response = reply::finish(reply, call.request_id.as_str());
     if service.draining().load(Ordering::Relaxed) || call.has_unread_body() {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    if let Some(id) = call.client_request_id().and_then(|id| HeaderValue::from_str(id).ok()) {
+        response.headers_mut().insert(HeaderName::from_static("x-request-id"), id);
     }
     if call.is_secure() {
         response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(ONLY_TLS));

@@ -103,7 +103,8 @@ impl<S: Service> Door<S> {
         };
         let Some(place) = self.places.place(share).await else { return };
         let (peer, number) = (Peer::new(address, &self.limits.proxies), place.number());
-        let traffic = Arc::new(Traffic::new(Box::new(place), peer, self.shared.tls.is_some()));
+        let (secure, in_flight) = (self.shared.tls.is_some(), self.shared.service.in_flight());
+        let traffic = Arc::new(Traffic::new(Box::new(place), peer, secure, in_flight));
         let task = tokio::spawn(connection::serve(stream, Arc::clone(&traffic), self.shared.clone()));
         self.places.watch(number, &traffic, task.abort_handle());
     }

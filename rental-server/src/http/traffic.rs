@@ -1,6 +1,7 @@
 //! Counts the requests of one connection, so that an idle connection is found without a timer for each request.
 
 use crate::http::client_address::Peer;
+use prometheus_client::metrics::gauge::Gauge;
 use std::{
     any::Any,
     net::IpAddr,
@@ -33,6 +34,8 @@ pub(super) struct Traffic {
     peer: Peer,
     /// Whether the connection is encrypted.
     secure: bool,
+    /// Counts the requests of all connections that are in flight.
+    in_flight: Gauge,
     _place: Box<dyn Any + Send + Sync>,
 }
 
@@ -41,7 +44,7 @@ pub(super) struct InFlight(Arc<Traffic>);
 
 impl Traffic {
     /// `place` is dropped with the last request.
-    pub(super) fn new(place: Box<dyn Any + Send + Sync>, peer: Peer, secure: bool) -> Self {
+    pub(super) fn new(place: Box<dyn Any + Send + Sync>, peer: Peer, secure: bool, in_flight: Gauge) -> Self {
         Self {
             begun: AtomicU64::new(0),
             ended: AtomicU64::new(0),
@@ -50,6 +53,7 @@ impl Traffic {
             written: AtomicU64::new(0),
             peer,
             secure,
+            in_flight,
             _place: place,
         }
     }
@@ -65,6 +69,7 @@ impl Traffic {
 
     pub(super) fn begin(self: &Arc<Self>) -> InFlight {
         self.begun.fetch_add(1, Ordering::Relaxed);
+        self.in_flight.inc();
         InFlight(Arc::clone(self))
     }
 
@@ -153,6 +158,7 @@ impl InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         self.0.ended.fetch_add(1, Ordering::Relaxed);
+        self.0.in_flight.dec();
     }
 }
 

@@ -51,7 +51,7 @@ pub(crate) async fn serve<P: Serialize + Send + Sync + 'static>(
                 let Some(share) = places.share(address.ip()) else { continue };
                 let Some(place) = places.place(share).await else { continue };
                 let (peer, number) = (Peer::new(address.ip(), &proxies), place.number());
-                let traffic = Arc::new(Traffic::new(Box::new(place), peer, acceptor.is_some()));
+                let traffic = Arc::new(Traffic::new(Box::new(place), peer, acceptor.is_some(), Default::default()));
                 let stream = ClosesGently::new(stream, Arc::clone(&traffic), Arc::clone(&closing));
                 let (acceptor, served, progress) = (acceptor.clone(), Arc::clone(&traffic), progress.clone());
                 let task = tokio::spawn(async move {

@@ -7,6 +7,7 @@ use crate::{
         header,
         reply::{Handled, Problem, Reply},
     },
+    metrics::exposition::Exposition,
     reference::parts::open_operation,
 };
 use bytes::Bytes;
@@ -21,8 +22,9 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
     readiness["responses"]["503"] = json!({"$ref": "#/components/responses/Problem503"});
     let health = open_operation("getHealth", "Whether the process is alive", json, status("ok"));
     let text = json!({"type": "string"});
-    let metrics =
-        open_operation("getMetrics", "Metrics in the Prometheus text format", "application/openmetrics-text", text);
+    let summary = "Metrics as text, or as OpenMetrics for clients whose `Accept` names it";
+    let mut metrics = open_operation("getMetrics", summary, "text/plain", text.clone());
+    metrics["responses"]["200"]["content"]["application/openmetrics-text"] = json!({"schema": text});
     vec![
         get("/healthz").documented(health).open(|_| Box::pin(async { Ok(word("ok")) })),
         get("/readyz").documented(readiness).open(|request| Box::pin(ready(request))),
@@ -62,14 +64,11 @@ async fn ready(request: Request<'_, Open>) -> Handled {
     Ok(word(if read_only { "read_only" } else { "ready" }))
 }
 
+/// Reads no row of the store: what is counted there is counted by background tasks.
 async fn page(request: Request<'_, Open>) -> Handled {
-    let app = request.app;
-    // If the store cannot be read, other metrics show it, and the last count stays.
-    if let Ok(backlog) = app.hooks.backlog().await {
-        app.hooks.metrics.set_backlog(backlog);
-    }
-    Ok(Reply::json(app.metrics.page(app.store.stats()).into())
-        .with(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8"))
+    let exposition = Exposition::accepted(request.call.single(&header::ACCEPT).unwrap_or_default());
+    let page = request.app.metrics.page(exposition);
+    Ok(Reply::json(page.into()).with(header::CONTENT_TYPE, exposition.content_type()).with(header::VARY, "Accept"))
 }
 
 #[cfg(test)]

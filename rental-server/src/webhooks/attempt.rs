@@ -1,7 +1,16 @@
 //! One attempt of a delivery: sign, send, commit the outcome. The lane decides when.
 
-use super::{hooks::Hooks, permits::Permit, send::Message};
-use crate::{edge, panics::catch_panic};
+use super::{
+    hooks::Hooks,
+    permits::Permit,
+    send::{Message, span_of},
+};
+use crate::{
+    edge,
+    panics::catch_panic,
+    telemetry::{Span, What},
+    trace_context::TraceParent,
+};
 use bytes::Bytes;
 use rental_core::{
     error::Error,
@@ -172,8 +181,10 @@ async fn perform(hooks: &Hooks, target: &Target, row: Due, failures: u32) -> Res
         Some(customer) => Check::Absent(erased_key(row.organization, customer)),
         None => Check::At(event_key, event.revision),
     };
-    let (ending, log) = hooks.sender.send(message(target, &pending, body)).await;
+    let trace = span_of(pending.event_id, &hooks.settings);
+    let (ending, log) = hooks.sender.send(message(target, &pending, trace, body)).await;
     hooks.metrics.record(&ending, log.duration_ms);
+    record_span(hooks, row.organization, pending.event_type, trace, &log);
     if let Some(failure) = ending.local_failure() {
         hooks.local_failures.note(failure, target.endpoint.id);
         return Ok(Outcome::NotSent);
@@ -181,7 +192,21 @@ async fn perform(hooks: &Hooks, target: &Target, row: Due, failures: u32) -> Res
     settle(hooks, target, (row, unerased), (&ending, &log), failures).await
 }
 
-fn message<'a>(target: &'a Target, delivery: &'a Delivery, body: Bytes) -> Message<'a> {
+/// Records the attempt as a span: neither its address nor its body.
+fn record_span(hooks: &Hooks, organization: OrganizationId, event_type: String, context: TraceParent, log: &Attempt) {
+    if hooks.settings.telemetry.is_on() {
+        hooks.settings.telemetry.record(Span {
+            context,
+            parent: None,
+            began: log.at,
+            took: Duration::from_millis(log.duration_ms),
+            organization: Some(organization),
+            what: What::Attempt { event_type, status: log.status, error: log.error.clone() },
+        });
+    }
+}
+
+fn message<'a>(target: &'a Target, delivery: &'a Delivery, trace: TraceParent, body: Bytes) -> Message<'a> {
     // Signed at send time, not at creation: the receiver rejects t older than 300 s (spec, Signature 4).
     let now = edge::now();
     let secrets =
@@ -192,6 +217,7 @@ fn message<'a>(target: &'a Target, delivery: &'a Delivery, body: Bytes) -> Messa
         event_id: delivery.event_id.to_string(),
         event_type: &delivery.event_type,
         signature,
+        trace,
         body,
     }
 }

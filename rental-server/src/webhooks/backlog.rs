@@ -1,5 +1,5 @@
-//! Counts the backlog when somebody asks for it. So the path of a delivery counts nothing, and no restart or other server
-//! can make the numbers wrong.
+//! Counts the backlog now and then. So the path of a delivery and a scrape count nothing, and no restart or other server can
+//! make the numbers wrong.
 
 use super::{hooks::Hooks, metrics::Backlog};
 use crate::edge;
@@ -10,29 +10,36 @@ use rental_core::{
     store::{self, key_of},
     value::{EndpointId, Timestamp},
 };
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use uuid::Uuid;
 
 /// Rows that are read at a time; other tasks run in between.
 const PAGE: usize = 1000;
 
-impl Hooks {
-    /// The backlog, counted at most a second ago. Where counting takes long, the count is used for longer: counting never
-    /// takes more than a twentieth of one core, however often somebody asks.
-    pub(crate) async fn backlog(&self) -> Result<Backlog, Error> {
-        let mut counted = self.counted.lock().await;
+/// How often the backlog is counted.
+const PERIOD: Duration = Duration::from_secs(2);
+/// Where counting takes long, it is done more seldom: it takes at most this part of one core.
+const PART: u32 = 20;
+
+/// Counts the backlog for ever, for the metrics.
+pub(crate) async fn run(hooks: Arc<Hooks>) {
+    loop {
         let begin = Instant::now();
-        if let Some((backlog, _)) = counted.filter(|(_, until)| begin < *until) {
-            return Ok(backlog);
+        match count(&hooks, edge::now()).await {
+            Ok(backlog) => hooks.metrics.set_backlog(backlog),
+            // Other metrics show it, and the last count stays.
+            Err(error) => tracing::debug!(?error, "cannot count the backlog of webhooks; trying again"),
         }
-        let backlog = count(self, edge::now()).await?;
-        let end = Instant::now();
-        *counted = Some((backlog, end + (20 * (end - begin)).max(Duration::from_secs(1))));
-        Ok(backlog)
+        tokio::time::sleep(PERIOD.max(begin.elapsed() * PART)).await;
     }
 }
 
 async fn count(hooks: &Hooks, now: Timestamp) -> Result<Backlog, Error> {
-    let mut backlog = Backlog { outbox: count_outbox(hooks).await?, ..Backlog::default() };
+    let mut backlog = Backlog::default();
+    count_outbox(hooks, &mut backlog, now).await?;
     let mut endpoint: Option<(EndpointId, bool)> = None;
     let mut span = key::due_rows_of_all();
     loop {
@@ -48,6 +55,7 @@ async fn count(hooks: &Hooks, now: Timestamp) -> Result<Backlog, Error> {
             if enabled {
                 backlog.enabled += 1;
                 backlog.oldest_due_millis = backlog.oldest_due_millis.max(now.millis().saturating_sub(millis));
+                note_age(&mut backlog, row.key.id(), now);
             } else {
                 backlog.disabled += 1;
             }
@@ -58,15 +66,27 @@ async fn count(hooks: &Hooks, now: Timestamp) -> Result<Backlog, Error> {
     }
 }
 
-async fn count_outbox(hooks: &Hooks) -> Result<u64, Error> {
-    let (mut span, mut rows) = (key::outbox_rows(), 0);
+async fn count_outbox(hooks: &Hooks, backlog: &mut Backlog, now: Timestamp) -> Result<(), Error> {
+    let mut span = key::outbox_rows();
     loop {
         let page = hooks.store().scan(&span, PAGE).await?;
         let behind = page.last().map(|last| store::after(key_of(last))).filter(|_| page.len() == PAGE);
-        rows += hooks.damaged.all_sound(page).len() as u64;
-        let Some(behind) = behind else { return Ok(rows) };
+        for row in hooks.damaged.all_sound(page) {
+            backlog.outbox += 1;
+            note_age(backlog, row.key.id(), now);
+        }
+        let Some(behind) = behind else { return Ok(()) };
         span.from = behind;
         tokio::task::yield_now().await;
+    }
+}
+
+/// Notes the age of an event, by its id or by that of its delivery, which the relay makes at once. A UUIDv7 begins with its
+/// time in milliseconds.
+fn note_age(backlog: &mut Backlog, id: Option<Uuid>, now: Timestamp) {
+    if let Some(id) = id {
+        let made = u64::try_from(id.as_u128() >> 80).unwrap_or(u64::MAX);
+        backlog.oldest_event_millis = backlog.oldest_event_millis.max(now.millis().saturating_sub(made));
     }
 }
 

@@ -1,13 +1,8 @@
 //! What the tasks of this folder share: the store, the settings, the signals between them, and limits.
 
 use super::{
-    download::Downloaded,
-    local_failures::LocalFailures,
-    metrics::{Backlog, HookMetrics},
-    ownership::Ownership,
-    permits::Permits,
-    send::Sender,
-    settings::Settings,
+    download::Downloaded, local_failures::LocalFailures, metrics::HookMetrics, ownership::Ownership, permits::Permits,
+    send::Sender, settings::Settings,
 };
 use crate::{damaged_rows::DamagedRows, disk::Space, edge::Clock, master_key::Keys, supervisor::Supervisor};
 use rental_core::{
@@ -24,7 +19,7 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 use tokio::sync::Notify;
 
@@ -48,8 +43,6 @@ pub(crate) struct Hooks {
     pub(super) new_lanes: Notify,
     /// The bell of each endpoint that has a lane, or gets one.
     lanes: Mutex<HashMap<EndpointId, Arc<Bell>>>,
-    /// The last count of the backlog, and how long it is used.
-    pub(super) counted: tokio::sync::Mutex<Option<(Backlog, Instant)>>,
     /// Where other servers share the store.
     pub(super) ownership: Option<Ownership>,
     pub(crate) metrics: HookMetrics,
@@ -88,7 +81,6 @@ impl Hooks {
             outbox: Notify::new(),
             new_lanes: Notify::new(),
             lanes: Mutex::default(),
-            counted: tokio::sync::Mutex::default(),
             ownership,
             metrics: HookMetrics::default(),
             damaged: DamagedRows::default(),

@@ -2,10 +2,14 @@
 //! most 64 KiB of a response.
 
 use super::{network, resolver::Resolver, settings::Settings};
-use crate::edge;
+use crate::{
+    edge,
+    trace_context::{TraceId, TraceParent},
+};
 use bytes::Bytes;
 use rental_core::{
     resources::delivery::{Attempt, EXCERPT},
+    value::EventId,
     webhooks::{
         attempt::{Ending, Failure},
         concurrency, target,
@@ -45,7 +49,16 @@ pub(crate) struct Message<'a> {
     pub(crate) event_id: String,
     pub(crate) event_type: &'a str,
     pub(crate) signature: String,
+    /// The attempt as a span of the event's trace.
+    pub(crate) trace: TraceParent,
     pub(crate) body: Bytes,
+}
+
+/// A new span of an event's trace, for one attempt. The store has no trace of an event; its id is as unique, and the same
+/// for all endpoints and attempts.
+pub(crate) fn span_of(event: EventId, settings: &Settings) -> TraceParent {
+    let sampled = settings.telemetry.is_on();
+    TraceParent { trace: TraceId(event.uuid().as_u128()), span: edge::new_span(), sampled }
 }
 
 impl Sender {
@@ -111,6 +124,7 @@ impl Sender {
             .header(&self.signature, value(&message.signature)?)
             .header(&self.event_id, value(&message.event_id)?)
             .header(&self.event_type, value(message.event_type)?)
+            .header("traceparent", value(&message.trace.to_string())?)
             .body(message.body);
         let response = match request.send().await {
             Ok(response) => response,

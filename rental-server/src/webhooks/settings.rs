@@ -1,10 +1,11 @@
 //! What the flags say about webhooks.
 
+use crate::telemetry::Telemetry;
 use rental_core::webhooks::attempt::Schedule;
 use std::time::Duration;
 
 /// What the flags say about webhooks.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Settings {
     /// Whether endpoints may have private addresses.
     pub(crate) allow_private: bool,
@@ -18,6 +19,8 @@ pub(crate) struct Settings {
     pub(crate) retention: Retention,
     /// Prefix of the headers and of the user agent.
     pub(crate) brand: String,
+    /// Where spans of attempts go.
+    pub(crate) telemetry: Telemetry,
 }
 
 /// How long objects are kept, in milliseconds; `None` for ever.

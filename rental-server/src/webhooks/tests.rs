@@ -81,6 +81,7 @@ async fn hooks(directory: &tempfile::TempDir, url: &str) -> (Arc<Hooks>, Organiz
         timeout: Duration::from_secs(10),
         retention: super::Retention { events: None, deliveries: None, leads: None, audit_entries: None },
         brand: "Service".into(),
+        telemetry: Default::default(),
     };
     let (endpoint, organization) = (EndpointId::from_uuid(Clock.new_id()), OrganizationId::from_uuid(Clock.new_id()));
     let object = json!({

@@ -2,6 +2,7 @@
 
 use crate::{
     events_in_store::stop,
+    metrics::scrape,
     support::{ADMIN_TOKEN, Connection, Reply, Server},
 };
 use serde_json::{Value, json};
@@ -9,6 +10,10 @@ use std::{collections::HashMap, fs};
 
 fn ask(server: &Server, path: &str) -> Reply {
     Connection::open(&server.address).send("GET", path, &[], b"")
+}
+
+fn scraped(server: &Server) -> Reply {
+    scrape(server, "application/openmetrics-text")
 }
 
 #[test]
@@ -50,10 +55,7 @@ fn a_server_that_drains_is_not_ready() {
 /// The samples of an OpenMetrics page by name and labels. Fails on any line that is not of the format.
 fn samples(page: &Reply) -> HashMap<String, f64> {
     let kind = page.header("content-type").expect("a type");
-    assert!(
-        kind.starts_with("application/openmetrics-text") || kind.starts_with("text/plain; version=0.0.4"),
-        "{kind}"
-    );
+    assert!(kind.starts_with("application/openmetrics-text"), "{kind}");
     let text = page.text();
     assert!(text.ends_with("# EOF\n"), "it ends with the mark of its end");
     let mut types: HashMap<&str, &str> = HashMap::new();
@@ -71,7 +73,8 @@ fn samples(page: &Reply) -> HashMap<String, f64> {
         let (series, value) = line.rsplit_once(' ').expect("a value");
         let name = series.split('{').next().expect("a name");
         assert!(
-            name.starts_with("rental_") && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'),
+            (name.starts_with("rental_") || name.starts_with("process_"))
+                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'),
             "{line}"
         );
         let belongs =
@@ -81,6 +84,7 @@ fn samples(page: &Reply) -> HashMap<String, f64> {
         let endings: &[&str] = match *kind {
             "counter" => &["_total"],
             "histogram" => &["_bucket", "_sum", "_count"],
+            "info" => &["_info"],
             _ => &[""],
         };
         assert!(endings.contains(&&name[family.len()..]), "{line} is no {kind}");
@@ -97,7 +101,7 @@ fn metrics_are_openmetrics_and_count_requests_by_endpoint_and_status() {
     let server = Server::start(&[]);
     let organization = server.organization();
     let vehicle = organization.vehicle(json!({}));
-    let before = samples(&ask(&server, "/metrics"));
+    let before = samples(&scraped(&server));
     for _ in 0..3 {
         organization.get("/v1/vehicles").ok();
     }
@@ -107,7 +111,7 @@ fn metrics_are_openmetrics_and_count_requests_by_endpoint_and_status() {
     for _ in 0..2 {
         organization.call_with("POST", "/v1/leads", &[("Idempotency-Key", "k")], &json!({})).ok();
     }
-    let page = ask(&server, "/metrics");
+    let page = scraped(&server);
     let after = samples(&page);
     let grown = |series: &str| {
         let value = |page: &HashMap<String, f64>| *page.get(series).unwrap_or_else(|| panic!("no {series}"));
@@ -122,7 +126,7 @@ fn metrics_are_openmetrics_and_count_requests_by_endpoint_and_status() {
     assert_eq!(requests("POST", "/v1/leads", "2xx"), 2.0);
     assert_eq!(requests("other", "other", "4xx"), 1.0);
     assert_eq!(grown("rental_idempotent_replays_total"), 1.0);
-    assert_eq!(grown("rental_store_batches_total"), 1.0);
+    assert_eq!(grown("rental_store_commit_batches_sum"), 1.0);
     assert!(after["rental_http_connections"] >= 1.0 && grown("rental_http_connections_opened_total") >= 8.0);
     for secret in [&vehicle, &organization.id, &organization.write, &server.admin_token] {
         assert!(!page.text().contains(secret.as_str()), "no id and no key becomes a label");
@@ -132,7 +136,7 @@ fn metrics_are_openmetrics_and_count_requests_by_endpoint_and_status() {
 #[test]
 fn each_background_task_is_supervised_and_counts_its_restarts() {
     let server = Server::start(&[]);
-    let counted = samples(&ask(&server, "/metrics"));
+    let counted = samples(&scraped(&server));
     for task in ["relay", "lanes", "api_key_use", "idempotency", "retention", "tasks"] {
         assert_eq!(counted[&format!("rental_background_task_restarts_total{{task=\"{task}\"}}")], 0.0, "{task}");
     }
@@ -142,7 +146,7 @@ fn each_background_task_is_supervised_and_counts_its_restarts() {
 fn the_buckets_of_a_duration_add_up() {
     let server = Server::shared();
     ask(server, "/healthz");
-    let page = samples(&ask(server, "/metrics"));
+    let page = samples(&scraped(server));
     let of = |series: &str, name: &str| {
         series.starts_with(&format!("rental_http_request_duration_seconds_{name}{{")) && series.contains("\"/healthz\"")
     };
@@ -258,5 +262,45 @@ fn no_request_writes_a_line_of_its_own_into_the_log() {
         assert!(log.contains("a request was refused"), "the reasons are logged: {log}");
         assert!(!log.lines().any(|line| line.trim_start().starts_with(forged)), "{log}");
         assert!(!log.chars().any(|c| c.is_control() && c != '\n'), "{log:?}");
+    }
+}
+
+const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+
+#[test]
+fn the_trace_and_the_id_of_a_client_are_in_the_log_and_its_id_is_returned() {
+    let server = Server::start(&["--log-level", "debug", "--log-format", "json"]);
+    let trace = format!("00-{TRACE}-00f067aa0ba902b7-01");
+    let ask = |headers: &[(&str, &str)], path: &str| Connection::open(&server.address).send("GET", path, headers, b"");
+    let lines_of = |reply: &Reply| -> Vec<Value> {
+        let id = reply.header("request-id").expect("each response has one").to_owned();
+        let lines: Vec<Value> = server.log().lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        lines.into_iter().map(|mut line| line["fields"].take()).filter(|line| line["request_id"] == json!(id)).collect()
+    };
+    for path in ["/healthz", "/v1/vehicles"] {
+        let reply = ask(&[("traceparent", &trace), ("X-Request-Id", "order-17/3")], path);
+        assert_eq!(reply.header("x-request-id"), Some("order-17/3"), "{path}");
+        let lines = lines_of(&reply);
+        assert!(!lines.is_empty(), "{path}");
+        for line in lines {
+            assert_eq!(
+                (&line["trace_id"], &line["client_request_id"]),
+                (&json!(TRACE), &json!("order-17/3")),
+                "{line}"
+            );
+        }
+    }
+    let long = "x".repeat(129);
+    for headers in [
+        &[("traceparent", "00-zz-00-01"), ("X-Request-Id", "a b\"c")][..],
+        &[("X-Request-Id", long.as_str())],
+        &[("X-Request-Id", "one"), ("X-Request-Id", "two"), ("traceparent", trace.as_str()), ("traceparent", &trace)],
+        &[],
+    ] {
+        let reply = ask(headers, "/healthz");
+        assert_eq!((reply.status, reply.header("x-request-id")), (200, None), "{headers:?}");
+        for line in lines_of(&reply) {
+            assert!(line["trace_id"].is_null() && line["client_request_id"].is_null(), "{line}");
+        }
     }
 }

@@ -355,7 +355,9 @@ fn help_names_the_variable_of_every_flag() {
         let block = block.split_whitespace().collect::<Vec<_>>().join(" ");
         // The value of the store's variable is not shown: it may hold a password.
         let end = if name == "store" { "]" } else { "=" };
-        let variable = format!("[env: RENTAL_{}{end}", name.replace('-', "_").to_uppercase());
+        // Other programs read the same variable of OpenTelemetry.
+        let prefix = if name == "otlp-endpoint" { "OTEL_EXPORTER_" } else { "RENTAL_" };
+        let variable = format!("[env: {prefix}{}{end}", name.replace('-', "_").to_uppercase());
         // A variable that stays set would replace a key that is lost later, too, or check instead of serving.
         let without = ["demo", "healthcheck", "replace-master-key"].contains(&name);
         assert!(block.contains(&variable) != without, "{variable} in {block}");

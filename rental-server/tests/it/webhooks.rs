@@ -161,10 +161,10 @@ fn quiet_while() {
     std::thread::sleep(Duration::from_millis(300));
 }
 
-/// The value of a metric.
+/// The value of a metric. The backlog has none before its first count.
 #[track_caller]
 pub(crate) fn metric(server: &Server, name: &str) -> f64 {
-    let text = Connection::open(&server.address).send("GET", "/metrics", &[], b"").text();
-    let line = text.lines().find(|line| line.starts_with(&format!("{name} "))).unwrap_or_else(|| panic!("no {name}"));
-    line.split(' ').nth(1).and_then(|value| value.parse().ok()).expect("a number")
+    let page = || Connection::open(&server.address).send("GET", "/metrics", &[], b"").text();
+    let value = |page: &str| page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
+    wait_for(name, || value(&page()), page)
 }

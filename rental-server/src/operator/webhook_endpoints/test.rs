@@ -7,7 +7,10 @@ use crate::{
     http::reply::{Handled, Reply},
     operator::webhook_endpoints::intents::load,
     reference::schema::{example_object, outcome},
-    webhooks::{Hooks, send::Message},
+    webhooks::{
+        Hooks,
+        send::{Message, span_of},
+    },
 };
 use rental_core::{
     error::Error,
@@ -58,7 +61,14 @@ async fn test(request: Request<'_, Operator>) -> Handled {
     let body = event::body(event_id, wanted.event_type, clock.now(), example.to_string().as_bytes());
     let secrets = secrets(&app.hooks, endpoint.id, clock.now()).await?;
     let signature = signature::header(secrets.iter().map(String::as_bytes), clock.now().seconds(), &body);
-    let message = Message { url: &url, event_id: event_id.to_string(), event_type: wanted.name, signature, body };
+    let message = Message {
+        url: &url,
+        event_id: event_id.to_string(),
+        event_type: wanted.name,
+        signature,
+        trace: span_of(event_id, &app.hooks.settings),
+        body,
+    };
     let (ending, attempt) = app.hooks.sender.send(message).await;
     let result = json!({
         "object": "webhook_test", "endpoint_id": endpoint.id, "event_type": wanted.name, "delivered": ending.is_success(),

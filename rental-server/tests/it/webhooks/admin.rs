@@ -153,7 +153,9 @@ fn metrics_count_attempts_by_how_they_ended_and_disabled_endpoints() {
     wait_for_deliveries(&organization, &hook, 1, "delivered");
     one_event(&organization);
     wait_for_deliveries(&organization, &hook, 2, "delivered");
-    let attempts = |ending: &str| metric(&server, &format!("rental_webhook_attempts_{ending}_total"));
+    let attempts = |ending: &str| {
+        metric(&server, &format!("rental_webhook_attempt_duration_seconds_count{{outcome=\"{ending}\"}}"))
+    };
     assert_eq!([attempts("delivered"), attempts("refused"), attempts("unanswered")], [2.0, 1.0, 1.0]);
     assert_eq!(metric(&server, "rental_webhook_endpoints_disabled_total"), 0.0);
     many_events(&organization, 10);
@@ -164,5 +166,5 @@ fn metrics_count_attempts_by_how_they_ended_and_disabled_endpoints() {
         String::new,
     );
     assert_eq!(attempts("refused"), 21.0);
-    assert!(metric(&server, "rental_webhook_attempt_seconds_total") >= 0.0);
+    assert!(metric(&server, "rental_webhook_attempt_duration_seconds_sum{outcome=\"refused\"}") >= 0.0);
 }

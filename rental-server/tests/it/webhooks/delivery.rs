@@ -24,6 +24,9 @@ fn a_delivery_is_a_post_with_exactly_the_documented_headers() {
     assert_eq!(seen.header("Content-Type"), "application/json");
     assert_eq!(seen.header("User-Agent"), "Service-Webhooks/1.0");
     assert_eq!(seen.header("Service-Event-Type"), "customer.created");
+    let trace = seen.header("traceparent");
+    let event = seen.event().replace('-', "");
+    assert!(trace.starts_with(&format!("00-{event}-")) && trace.ends_with("-00") && trace.len() == 55, "{trace}");
     assert_eq!(seen.header("Service-Event-Id"), seen.json()["id"]);
     assert_eq!(seen.header("Host"), receiver.address.to_string());
     assert_eq!(seen.header("Content-Length"), seen.body.len().to_string());

@@ -2,7 +2,7 @@
 
 use super::{PRIVATE, act, hook, observed, signed, wait_for, wait_for_deliveries};
 use crate::support::{
-    Connection, Organization, Server, database,
+    Organization, Server, database,
     receiver::{Act, Receiver, Seen},
 };
 use rental_core::{
@@ -95,9 +95,7 @@ fn endpoints_of_a_server_that_is_killed_are_taken_over_and_no_event_is_lost() {
 
 /// How many deliveries this server has made: the counter of its own attempts.
 fn delivered_by(server: &Server) -> u64 {
-    let page = Connection::open(&server.address).send("GET", "/metrics", &[], b"").text();
-    let line = page.lines().find_map(|line| line.strip_prefix("rental_webhook_attempts_delivered_total "));
-    line.and_then(|count| count.trim().parse().ok()).unwrap_or_else(|| panic!("no count in {page}"))
+    super::metric(server, "rental_webhook_attempt_duration_seconds_count{outcome=\"delivered\"}") as u64
 }
 
 /// The bound is that of the design, 10 s without a heartbeat and up to 2 s to look, and as much again for a busy machine.

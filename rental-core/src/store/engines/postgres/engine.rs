@@ -11,8 +11,8 @@ use super::{
     writer::{self, Job, Outcome, Shared, Writer},
 };
 use crate::store::{
-    Absent, Access, Answer, Batch, Commit, Key, Record, SCHEMA_VERSION, Scanned, Span, Store, StoreError, Tally, Write,
-    WriterStats, marks, needs_upgrade,
+    Absent, Access, Answer, Batch, Commit, CommitObserver, Key, Record, SCHEMA_VERSION, Scanned, Span, Store,
+    StoreError, Tally, Write, WriterStats, marks, needs_upgrade,
 };
 use std::{
     sync::{
@@ -146,6 +146,11 @@ impl Postgres {
     pub fn stats(&self) -> WriterStats {
         let (commits, batches) = (&self.shared.commits, &self.shared.batches);
         WriterStats { commits: commits.load(Ordering::Relaxed), batches: batches.load(Ordering::Relaxed) }
+    }
+
+    /// Reports the commits from now on to `observer`. Only the first call has an effect.
+    pub fn observe(&self, observer: Arc<dyn CommitObserver>) {
+        let _ = self.shared.observer.set(observer);
     }
 
     /// Counts the changes of the batches that are committed from now on in `tally`. Only the first call has an effect.

@@ -6,8 +6,8 @@ use super::{
     views,
 };
 use crate::store::{
-    Absent, Access, Answer, Engine, Environment, Finished, Maintenance, Opening, ParsedPlace, Place, Restore,
-    Restoring, Scheme, Snapshot, StoreError, Tally, WriterStats,
+    Absent, Access, Answer, CommitObserver, Engine, Environment, Finished, Maintenance, Opening, ParsedPlace, Place,
+    Restore, Restoring, Scheme, Snapshot, StoreError, Tally,
 };
 use std::{path::Path, sync::Arc};
 
@@ -88,8 +88,8 @@ impl Engine for Postgres {
         true
     }
 
-    fn stats(&self) -> WriterStats {
-        Self::stats(self)
+    fn observe(&self, observer: Arc<dyn CommitObserver>) {
+        Self::observe(self, observer);
     }
 
     fn count(&self, tally: Arc<Tally>) {

@@ -21,7 +21,7 @@ use super::{
     transaction::{CommitError, Transaction, last_commit_number, lock},
     version::Expected,
 };
-use crate::store::{Batch, Commit, StoreError, Tally};
+use crate::store::{Batch, Commit, CommitObserver, StoreError, Tally};
 use deadpool_postgres::Pool;
 use std::{
     sync::{
@@ -64,6 +64,8 @@ pub(super) struct Shared {
     pub(super) batches: AtomicU64,
     /// Counts the changes of committed batches, if it is set.
     pub(super) tally: OnceLock<Arc<Tally>>,
+    /// Measures the commits, if it is set.
+    pub(super) observer: OnceLock<Arc<dyn CommitObserver>>,
     /// Whether the last commit failed.
     pub(super) commit_failed: AtomicBool,
 }
@@ -93,6 +95,7 @@ enum AttemptError {
 /// Runs until the queue is closed and empty.
 pub(super) async fn run(mut writer: Writer, mut jobs: Receiver<Job>) {
     while let Some(first) = jobs.recv().await {
+        writer.shared.observer.get().inspect(|observer| observer.begun());
         let transaction = writer.begin().await;
         // When the database is not available, only the first job fails; the others get an attempt of their own.
         let most = if matches!(transaction, Err(QueryError::Unavailable(_))) { 1 } else { GROUP };
@@ -202,6 +205,7 @@ impl Writer {
         if applied > 0 {
             self.shared.commits.fetch_add(1, Ordering::Relaxed);
             self.shared.batches.fetch_add(applied as u64, Ordering::Relaxed);
+            self.shared.observer.get().inspect(|observer| observer.committed(applied));
         }
         self.shared.commit_failed.store(false, Ordering::Relaxed);
         commits.into_iter().map(Ok).collect()

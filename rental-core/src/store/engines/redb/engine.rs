@@ -11,7 +11,8 @@ use super::{
     writer::{self, Job, Outcome},
 };
 use crate::store::{
-    Absent, Answer, Batch, Commit, DamagedRow, Key, Order, Record, Scanned, Span, Store, StoreError, Tally, WriterStats,
+    Absent, Answer, Batch, Commit, CommitObserver, DamagedRow, Key, Order, Record, Scanned, Span, Store, StoreError,
+    Tally, WriterStats,
 };
 use bytes::Bytes;
 use std::{
@@ -111,6 +112,11 @@ impl Redb {
     pub fn stats(&self) -> WriterStats {
         let (commits, batches) = (&self.shared.commits, &self.shared.batches);
         WriterStats { commits: commits.load(Ordering::Relaxed), batches: batches.load(Ordering::Relaxed) }
+    }
+
+    /// Reports the commits from now on to `observer`. Only the first call has an effect.
+    pub fn observe(&self, observer: Arc<dyn CommitObserver>) {
+        let _ = self.shared.observer.set(observer);
     }
 
     /// Counts the changes of the batches that are committed from now on in `tally`. Only the first call has an effect.

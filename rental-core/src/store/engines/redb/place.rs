@@ -7,8 +7,8 @@ use super::{
     maintenance::{compact, restore_and_upgrade},
 };
 use crate::store::{
-    Absent, Access, Answer, Compacted, Engine, Inspection, Key, Maintenance, Opening, ParsedPlace, Place, Restore,
-    Restoring, Scheme, Snapshot, StoreError, Tally, WriterStats,
+    Absent, Access, Answer, CommitObserver, Compacted, Engine, Inspection, Key, Maintenance, Opening, ParsedPlace,
+    Place, Restore, Restoring, Scheme, Snapshot, StoreError, Tally,
 };
 use bytes::Bytes;
 use std::{
@@ -90,8 +90,8 @@ impl Engine for Redb {
         "redb"
     }
 
-    fn stats(&self) -> WriterStats {
-        Self::stats(self)
+    fn observe(&self, observer: Arc<dyn CommitObserver>) {
+        Self::observe(self, observer);
     }
 
     fn count(&self, tally: Arc<Tally>) {

@@ -5,7 +5,7 @@ use super::{
     version,
     watched::{Failure, Watch},
 };
-use crate::store::{StoreError, Tally};
+use crate::store::{CommitObserver, StoreError, Tally};
 use arc_swap::ArcSwap;
 use redb::Database;
 use std::sync::{
@@ -25,6 +25,8 @@ pub(super) struct Shared {
     pub(super) batches: AtomicU64,
     /// Counts the changes of committed batches, if it is set.
     pub(super) tally: OnceLock<Arc<Tally>>,
+    /// Measures the commits, if it is set.
+    pub(super) observer: OnceLock<Arc<dyn CommitObserver>>,
     /// The schema version of the file.
     pub(super) version: AtomicU64,
     /// Writes are refused, because the storage has no room.
@@ -44,6 +46,7 @@ impl Shared {
             commits: AtomicU64::new(0),
             batches: AtomicU64::new(0),
             tally: OnceLock::new(),
+            observer: OnceLock::new(),
             version: AtomicU64::new(version::read(db)?),
             no_room: AtomicBool::new(false),
             openings: AtomicU64::new(0),

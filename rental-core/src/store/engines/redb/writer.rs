@@ -195,6 +195,8 @@ fn apply(
     shared: &Shared,
     batches: Vec<(Batch, Option<(u64, u64)>)>,
 ) -> Result<Vec<Outcome>, StoreError> {
+    let observer = shared.observer.get();
+    observer.inspect(|observer| observer.begun());
     let mut transaction = db.begin_write().map_err(unavailable)?;
     transaction.set_two_phase_commit(true);
     let mut outcomes = Vec::with_capacity(batches.len());
@@ -220,6 +222,7 @@ fn apply(
         return Ok(outcomes);
     }
     transaction.commit().map_err(|error| StoreError::Unknown(error.to_string()))?;
+    observer.inspect(|observer| observer.committed(applied));
     if let (Some(tally), Some(changes)) = (tally, changes) {
         tally.add(changes);
     }

@@ -1,0 +1,194 @@
+//! Sends spans and metrics to an OpenTelemetry collector (OTLP over HTTP with protobuf), if `--otlp-endpoint` names one.
+//!
+//! A request only puts its span into a bounded queue: when that is full, the span is dropped and counted. One background task
+//! sends batches; while the collector does not answer, it keeps nothing but the queue and says so once a minute. Spans have
+//! method, route, status, duration and organization: no key, no body, no address, no personal data.
+
+mod numbers;
+mod parts;
+mod spans;
+
+pub(crate) use spans::{Span, What};
+
+use parts::Source;
+use prometheus_client::{metrics::counter::Counter, registry::Registry};
+use prost::Message;
+use reqwest::{Client, Url, header::CONTENT_TYPE, redirect::Policy};
+use std::{
+    error::Error as _,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+use tokio::{
+    sync::mpsc::{Receiver, Sender, channel},
+    time::{Instant, timeout, timeout_at},
+};
+
+/// Spans that wait to be sent. Further ones are dropped.
+const QUEUE: usize = 4096;
+/// Most spans in one request to the collector.
+const MOST_SPANS: usize = 512;
+/// Time for one request to the collector.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Time to send what is left when the server stops.
+const FAREWELL: Duration = Duration::from_secs(3);
+/// Time between two log lines about a collector that takes nothing.
+const BETWEEN_LINES: Duration = Duration::from_secs(60);
+
+/// Where spans and metrics go, and how often.
+#[derive(Clone, Debug)]
+pub(crate) struct Collector {
+    pub(crate) url: Url,
+    pub(crate) interval: Duration,
+}
+
+/// The way to the collector. Without one, nothing is recorded.
+#[derive(Clone, Default)]
+pub(crate) struct Telemetry {
+    export: Option<Arc<Export>>,
+    /// Spans that did not reach the collector.
+    dropped: Counter,
+}
+
+struct Export {
+    client: Client,
+    traces: Url,
+    metrics: Url,
+    interval: Duration,
+    source: Source,
+    sender: Sender<Span>,
+    waiting: tokio::sync::Mutex<Waiting>,
+    /// When the log last had a line about a failure.
+    logged: Mutex<Option<Instant>>,
+}
+
+/// What the task that sends works on. It outlives the task.
+struct Waiting {
+    queue: Receiver<Span>,
+    batch: Vec<Span>,
+}
+
+impl Telemetry {
+    pub(crate) fn to(collector: Option<&Collector>) -> Result<Self, String> {
+        let export = collector.map(Export::new).transpose()?.map(Arc::new);
+        Ok(Self { export, dropped: Counter::default() })
+    }
+
+    /// Whether spans are recorded.
+    pub(crate) fn is_on(&self) -> bool {
+        self.export.is_some()
+    }
+
+    /// Records a span. Never waits.
+    pub(crate) fn record(&self, span: Span) {
+        if let Some(export) = &self.export
+            && export.sender.try_send(span).is_err()
+        {
+            self.dropped.inc();
+        }
+    }
+
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "otlp_spans_dropped",
+            "Spans that did not reach the collector: the queue was full, or the collector did not take them",
+            self.dropped.clone(),
+        );
+    }
+
+    /// Sends for ever. `page` has the metrics as OpenMetrics.
+    pub(crate) async fn run(&self, page: impl Fn() -> String) {
+        let Some(export) = &self.export else { return std::future::pending().await };
+        let mut waiting = export.waiting.lock().await;
+        let Waiting { queue, batch } = &mut *waiting;
+        let mut next = Instant::now() + export.interval;
+        loop {
+            while batch.len() < MOST_SPANS {
+                let room = MOST_SPANS - batch.len();
+                // Late, or closed.
+                if timeout_at(next, queue.recv_many(batch, room)).await.unwrap_or(0) == 0 {
+                    break;
+                }
+            }
+            self.send_spans(export, batch).await;
+            if Instant::now() >= next {
+                export.send(&export.metrics, numbers::request(&page(), &export.source)).await;
+                next = Instant::now() + export.interval;
+            }
+        }
+    }
+
+    /// Sends what is left, for a moment. The task must have ended.
+    pub(crate) async fn flush(&self, page: impl Fn() -> String) {
+        let Some(export) = &self.export else { return };
+        let rest = async {
+            let mut waiting = export.waiting.lock().await;
+            let Waiting { queue, batch } = &mut *waiting;
+            while batch.len() < QUEUE
+                && let Ok(span) = queue.try_recv()
+            {
+                batch.push(span);
+            }
+            self.send_spans(export, batch).await;
+            export.send(&export.metrics, numbers::request(&page(), &export.source)).await;
+        };
+        // What the collector does not take now is lost.
+        let _ = timeout(FAREWELL, rest).await;
+    }
+
+    async fn send_spans(&self, export: &Export, batch: &mut Vec<Span>) {
+        if !batch.is_empty() {
+            let sent = export.send(&export.traces, spans::request(batch, &export.source)).await;
+            if !sent {
+                self.dropped.inc_by(batch.len() as u64);
+            }
+            batch.clear();
+        }
+    }
+}
+
+impl Export {
+    fn new(collector: &Collector) -> Result<Self, String> {
+        let client = Client::builder().redirect(Policy::none()).no_proxy().timeout(TIMEOUT).build();
+        let client = client.map_err(|error| format!("cannot make the client for --otlp-endpoint: {error}"))?;
+        let path = |name: &str| {
+            let mut url = collector.url.clone();
+            url.set_path(&format!("{}/v1/{name}", collector.url.path().trim_end_matches('/')));
+            url
+        };
+        let (sender, queue) = channel(QUEUE);
+        Ok(Self {
+            client,
+            traces: path("traces"),
+            metrics: path("metrics"),
+            interval: collector.interval,
+            source: Source::new(),
+            sender,
+            waiting: tokio::sync::Mutex::new(Waiting { queue, batch: Vec::new() }),
+            logged: Mutex::default(),
+        })
+    }
+
+    /// Sends a message; whether the collector took it. A failure is logged, once a minute at most.
+    async fn send(&self, url: &Url, message: impl Message) -> bool {
+        let body = message.encode_to_vec();
+        let request = self.client.post(url.clone()).header(CONTENT_TYPE, "application/x-protobuf").body(body);
+        let why = match request.send().await {
+            Ok(response) if response.status().is_success() => return true,
+            Ok(response) => format!("it answered with {}", response.status()),
+            Err(error) => {
+                let error = error.without_url();
+                error.source().map_or_else(|| error.to_string(), ToString::to_string)
+            }
+        };
+        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        if logged.is_none_or(|logged| logged.elapsed() >= BETWEEN_LINES) {
+            *logged = Some(Instant::now());
+            tracing::warn!(
+                why,
+                "the collector of --otlp-endpoint takes no data; requests go on, and it is tried again"
+            );
+        }
+        false
+    }
+}

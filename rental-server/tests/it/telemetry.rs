@@ -1,0 +1,190 @@
+//! Traces and metrics for an OpenTelemetry collector. The collector of these tests decodes what it gets.
+
+use crate::{
+    metrics::scrape,
+    support::{Connection, Server, receiver::Receiver},
+    webhooks::{hook, metric, wait_for},
+};
+use opentelemetry_proto::tonic::{
+    collector::{metrics::v1::ExportMetricsServiceRequest, trace::v1::ExportTraceServiceRequest},
+    common::v1::{KeyValue, any_value::Value},
+    metrics::v1::{Metric, metric::Data, number_data_point},
+    trace::v1::{Span, span::SpanKind, status::StatusCode},
+};
+use prost::Message;
+use serde_json::json;
+use std::{
+    net::TcpListener,
+    time::{Duration, Instant},
+};
+
+/// A collector, and a server that sends to it each 100 ms.
+fn server_with(collector: &Receiver, more: &[&str]) -> Server {
+    let base = format!("http://{}/otel/", collector.address);
+    let flags = ["--otlp-endpoint", &base, "--otlp-interval", "100ms", "--webhook-allow-private"];
+    Server::start(&[&flags[..], more].concat())
+}
+
+/// All spans that a collector has.
+fn spans(collector: &Receiver) -> Vec<Span> {
+    let requests = collector.seen().into_iter().filter(|seen| seen.line.starts_with("POST /otel/v1/traces "));
+    let decoded = requests.map(|seen| {
+        assert_eq!(seen.header("content-type"), "application/x-protobuf");
+        ExportTraceServiceRequest::decode(&seen.body[..]).expect("a message of OTLP")
+    });
+    let resources = decoded.flat_map(|request| request.resource_spans);
+    let scopes = resources.flat_map(|resource| {
+        let service = attribute(&resource.resource.expect("a resource").attributes, "service.name");
+        assert_eq!(service.as_deref(), Some("rental-server"));
+        resource.scope_spans
+    });
+    scopes.flat_map(|scope| scope.spans).collect()
+}
+
+/// The newest metrics that a collector has.
+fn newest_metrics(collector: &Receiver) -> Option<Vec<Metric>> {
+    let seen = collector.seen().into_iter().rfind(|seen| seen.line.starts_with("POST /otel/v1/metrics "))?;
+    let request = ExportMetricsServiceRequest::decode(&seen.body[..]).expect("a message of OTLP");
+    let scopes = request.resource_metrics.into_iter().flat_map(|resource| resource.scope_metrics);
+    Some(scopes.flat_map(|scope| scope.metrics).collect())
+}
+
+fn attribute(attributes: &[KeyValue], name: &str) -> Option<String> {
+    let found = attributes.iter().find(|one| one.key == name)?.value.clone()?;
+    Some(match found.value? {
+        Value::StringValue(text) => text,
+        Value::IntValue(number) => number.to_string(),
+        other => panic!("{other:?}"),
+    })
+}
+
+fn wait_for_span(collector: &Receiver, what: &str, wanted: impl Fn(&Span) -> bool) -> Span {
+    wait_for(what, || spans(collector).into_iter().find(&wanted), || format!("{:?}", spans(collector)))
+}
+
+#[test]
+fn a_request_is_a_span_of_its_callers_trace_with_route_status_and_organization() {
+    let collector = Receiver::start();
+    let server = server_with(&collector, &[]);
+    let organization = server.organization();
+    let vehicle = organization.vehicle(json!({"name": "Secret Name"}));
+    let (trace, parent) = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7");
+    let path = format!("/v1/vehicles/{vehicle}");
+    let call = |flags: &str, path: &str| {
+        let header = format!("00-{trace}-{parent}-{flags}");
+        organization.raw("GET", path, &[("traceparent", &header)], b"")
+    };
+    assert_eq!(call("00", &format!("{path}?not=recorded")).status, 400);
+    assert_eq!(call("01", &path).status, 200);
+    let span =
+        wait_for_span(&collector, "the span of the request", |span| span.trace_id == hex::decode(trace).expect("hex"));
+    assert_eq!((span.name.as_str(), span.kind()), ("GET /v1/vehicles/{id}", SpanKind::Server));
+    assert_eq!((span.parent_span_id, span.span_id.len()), (hex::decode(parent).expect("hex"), 8));
+    let value = |name: &str| attribute(&span.attributes, name);
+    assert_eq!(value("http.route").as_deref(), Some("/v1/vehicles/{id}"));
+    assert_eq!(
+        value("http.response.status_code").as_deref(),
+        Some("200"),
+        "the caller of the other one records nothing"
+    );
+    assert_eq!(value("rental.organization.id"), Some(organization.id.clone()));
+    assert_eq!(span.status.expect("a status").code(), StatusCode::Unset);
+    assert!(span.end_time_unix_nano > span.start_time_unix_nano);
+    let own = wait_for_span(&collector, "a request without a trace", |span| span.name == "POST /v1/vehicles");
+    assert!(own.parent_span_id.is_empty() && own.trace_id.iter().any(|byte| *byte != 0), "{own:?}");
+    Connection::open(&server.address).send("GET", "/v1/secret-path", &[], b"");
+    wait_for_span(&collector, "an unknown path", |span| span.name == "_OTHER");
+    let all = format!("{:?}", spans(&collector));
+    for secret in ["Secret Name", "secret-path", &vehicle, &organization.write, &organization.read, &server.admin_token]
+    {
+        assert!(!all.contains(secret), "{secret} in {all}");
+    }
+}
+
+#[test]
+fn an_attempt_is_a_span_of_the_trace_that_its_receiver_sees() {
+    let (collector, receiver) = (Receiver::start(), Receiver::start());
+    let server = server_with(&collector, &[]);
+    let organization = server.organization();
+    hook(&organization, &receiver);
+    organization.customer(json!({}));
+    let seen = receiver.wait_for(1).remove(0);
+    let span = wait_for_span(&collector, "the span of the attempt", |span| span.kind() == SpanKind::Client);
+    let sent = format!("00-{}-{}-01", hex::encode(&span.trace_id), hex::encode(&span.span_id));
+    assert_eq!(seen.header("traceparent"), sent);
+    assert_eq!(attribute(&span.attributes, "rental.event.type").as_deref(), Some("customer.created"));
+    assert_eq!(attribute(&span.attributes, "http.response.status_code").as_deref(), Some("200"));
+    assert!(!format!("{span:?}").contains(&receiver.address.to_string()), "{span:?}");
+}
+
+#[test]
+fn the_collector_gets_the_metrics_of_a_scrape() {
+    let collector = Receiver::start();
+    let server = server_with(&collector, &[]);
+    server.organization().vehicle(json!({}));
+    let page = scrape(&server, "application/openmetrics-text").text();
+    let families: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
+    let posts = |metrics: &[Metric]| -> Option<f64> {
+        let metric = metrics.iter().find(|metric| metric.name == "rental_http_requests")?;
+        let Some(Data::Sum(sum)) = &metric.data else { panic!("{metric:?}") };
+        let is_post = |attributes: &[KeyValue]| {
+            let value = |name: &str| attribute(attributes, name);
+            [value("method"), value("path"), value("status")]
+                == ["POST", "/v1/vehicles", "2xx"].map(|text| Some(text.to_owned()))
+        };
+        match sum.data_points.iter().find(|point| is_post(&point.attributes))?.value? {
+            number_data_point::Value::AsDouble(number) => Some(number),
+            number_data_point::Value::AsInt(_) => None,
+        }
+    };
+    let metrics = wait_for(
+        "the metrics with the request",
+        || newest_metrics(&collector).filter(|metrics| posts(metrics) == Some(1.0)),
+        || format!("{:?}", newest_metrics(&collector).map(|metrics| metrics.len())),
+    );
+    for family in families {
+        assert!(metrics.iter().any(|metric| metric.name == family), "{family}");
+    }
+    let duration =
+        metrics.iter().find(|metric| metric.name == "rental_http_request_duration_seconds").expect("it is one");
+    assert_eq!(duration.unit, "s");
+}
+
+#[test]
+fn spans_of_the_last_moment_are_sent_before_the_server_ends() {
+    let collector = Receiver::start();
+    let base = format!("http://{}/otel", collector.address);
+    let server = Server::start(&["--otlp-endpoint", &base, "--otlp-interval", "10m"]);
+    assert_eq!(Connection::open(&server.address).send("GET", "/healthz", &[], b"").status, 200);
+    assert_eq!(spans(&collector).len(), 0);
+    crate::events_in_store::stop(server);
+    assert!(spans(&collector).iter().any(|span| span.name == "GET /healthz"));
+    assert!(newest_metrics(&collector).is_some());
+}
+
+/// A collector that accepts connections and never answers: the queue fills, spans are dropped, and nothing waits.
+#[test]
+fn a_collector_that_hangs_slows_no_request() {
+    const REQUESTS: usize = 6000;
+    let collector = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let base = format!("http://{}", collector.local_addr().expect("an address"));
+    let server = Server::start(&["--otlp-endpoint", &base, "--otlp-interval", "100ms"]);
+    let mut connection = Connection::open(&server.address);
+    let begun = Instant::now();
+    for _ in 0..REQUESTS {
+        assert_eq!(connection.send("GET", "/healthz", &[], b"").status, 200);
+    }
+    let took = begun.elapsed();
+    assert!(metric(&server, "rental_otlp_spans_dropped_total") >= (REQUESTS - 4096 - 512) as f64);
+    assert!(took < Duration::from_secs(30), "{took:?}");
+}
+
+#[test]
+fn a_collector_that_is_not_there_is_logged_once_a_minute() {
+    let nobody = format!("http://{}", Receiver::nobody());
+    let server = Server::start(&["--otlp-endpoint", &nobody, "--otlp-interval", "10ms"]);
+    let dropped = || metric(&server, "rental_otlp_spans_dropped_total");
+    wait_for("dropped spans", || (dropped() > 20.0).then_some(()), || dropped().to_string());
+    let lines = server.log().lines().filter(|line| line.contains("takes no data")).count();
+    assert_eq!(lines, 1, "{}", server.log());
+}
