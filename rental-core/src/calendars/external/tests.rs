@@ -1,6 +1,10 @@
 //! Calendars in the shapes that marketplaces and calendar programs make, and calendars that lie.
 
 use super::*;
+use crate::value::Timestamp;
+
+mod changes;
+mod hostile;
 
 fn day(text: &str) -> Date {
     Date::parse(text).unwrap()
@@ -183,7 +187,6 @@ fn events_without_usable_days_are_named() {
         ("DTSTART:20260601T000000Z\nRRULE:FREQ=SECONDLY", "more than once a day"),
         ("DTSTART:20260601T000000Z\nRRULE:nonsense", "RRULE"),
         ("DTSTART:20260601T000000Z\nRRULE:FREQ=DAILY\nRRULE:FREQ=SECONDLY", "more than one RRULE"),
-        ("DTSTART:20260601T000000Z\nRECURRENCE-ID;RANGE=THISANDFUTURE:20260601T000000Z", "RANGE=THISANDFUTURE"),
         ("DTSTART;VALUE=DATE:19000101\nRRULE:FREQ=DAILY", "too many occurrences"),
     ] {
         let text = format!("BEGIN:VCALENDAR\n{}\nEND:VCALENDAR", event(lines));
@@ -199,7 +202,7 @@ fn a_rule_that_never_matches_ends() {
         "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=31",
         "FREQ=MONTHLY;BYDAY=MO;BYSETPOS=5;COUNT=9",
         "FREQ=YEARLY;BYWEEKNO=53;BYMONTH=6;COUNT=5",
-        "FREQ=DAILY;COUNT=10;BYHOUR=0,1,2,3;BYMINUTE=0,1,2,3,4,5;BYSECOND=0,1,2,3",
+        "FREQ=DAILY;COUNT=10;BYHOUR=0,1,2,3;BYMINUTE=0,1,2,3,4,5",
     ] {
         let text =
             format!("BEGIN:VCALENDAR\n{}\nEND:VCALENDAR", event(&format!("DTSTART:20260601T000000Z\nRRULE:{rule}")));

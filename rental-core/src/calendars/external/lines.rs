@@ -1,0 +1,141 @@
+//! The lines of a calendar that say on which days something takes place. Everything else, such as descriptions, alarms and
+//! attachments, is left out before the text is parsed: the parser cannot be interrupted, so it gets a bounded number of parts.
+
+use super::{MOST_EVENTS, short};
+
+/// Most lines and values of a calendar that say on which days something takes place.
+pub(super) const MOST_PARTS: usize = 200_000;
+
+/// The properties of calendars, events and time zones that are read.
+const READ: [&str; 17] = [
+    "DTEND",
+    "DTSTAMP",
+    "DTSTART",
+    "DURATION",
+    "EXDATE",
+    "METHOD",
+    "RDATE",
+    "RECURRENCE-ID",
+    "RRULE",
+    "SEQUENCE",
+    "STATUS",
+    "SUMMARY",
+    "TRANSP",
+    "TZID",
+    "UID",
+    "X-LIC-LOCATION",
+    "X-MICROSOFT-CDO-TZID",
+];
+
+/// The text of a whole calendar, or of several, with these properties only and without folds.
+///
+/// # Errors
+/// A sentence for people: it is cut off, broken, or too large.
+pub(super) fn reduced(text: &str) -> Result<String, String> {
+    let mut reduced = Reduced { text: String::with_capacity(text.len()), ..Reduced::default() };
+    let mut lines = text.lines().enumerate().peekable();
+    let mut unfolded = String::new();
+    while let Some((number, first)) = lines.next() {
+        let mut line = first;
+        if lines.peek().is_some_and(|(_, next)| next.starts_with([' ', '\t'])) {
+            unfolded.clear();
+            unfolded.push_str(first);
+            while let Some((_, next)) = lines.next_if(|(_, next)| next.starts_with([' ', '\t'])) {
+                unfolded.extend(next.chars().skip(1));
+            }
+            line = &unfolded;
+        }
+        reduced.take(number + 1, line)?;
+    }
+    match reduced.open.last() {
+        Some(open) => Err(format!("{open} in it does not end: it was cut off")),
+        None => Ok(reduced.text),
+    }
+}
+
+#[derive(Default)]
+struct Reduced {
+    text: String,
+    /// The components that have begun and not ended, in capitals.
+    open: Vec<String>,
+    parts: usize,
+    events: usize,
+}
+
+impl Reduced {
+    fn take(&mut self, number: usize, line: &str) -> Result<(), String> {
+        let Some(colon) = line.find([':', ';']) else {
+            let is_known = !self.open.is_empty() || line.trim().is_empty();
+            return if is_known { Ok(()) } else { Err(no_part(line)) };
+        };
+        let name = line.get(..colon).unwrap_or_default().trim();
+        if name.eq_ignore_ascii_case("BEGIN") || name.eq_ignore_ascii_case("END") {
+            let component = line.get(colon + 1..).unwrap_or_default().trim().to_ascii_uppercase();
+            return if name.len() == 5 { self.begin(component) } else { self.end(number, &component) };
+        }
+        if self.open.is_empty() {
+            return Err(no_part(line));
+        }
+        if self.is_read() && READ.iter().any(|read| name.eq_ignore_ascii_case(read)) {
+            self.add(line)?;
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, component: String) -> Result<(), String> {
+        match (self.open.last().map(String::as_str), component.as_str()) {
+            (None, "VCALENDAR") | (Some("VCALENDAR"), _) => {}
+            (None, _) => return Err(no_part(&format!("BEGIN:{component}"))),
+            (_, "VCALENDAR" | "VEVENT") => return Err("an event in it does not end: it was cut off".into()),
+            _ => {}
+        }
+        self.events += usize::from(component == "VEVENT");
+        if self.events > MOST_EVENTS {
+            return Err(format!("it has more than {MOST_EVENTS} events"));
+        }
+        self.open.push(component);
+        self.add_part("BEGIN")
+    }
+
+    fn end(&mut self, number: usize, component: &str) -> Result<(), String> {
+        let open = self.open.last().map_or_else(String::new, |open| format!(" before the end of {open}"));
+        if self.open.last().is_none_or(|open| open != component) {
+            return Err(format!(
+                "END:{} in its line {number} comes{open}: it is broken or cut off",
+                short(component, 30)
+            ));
+        }
+        self.add_part("END")?;
+        self.open.pop();
+        Ok(())
+    }
+
+    /// The innermost component begins or ends.
+    fn add_part(&mut self, what: &str) -> Result<(), String> {
+        if self.is_read() {
+            let component = self.open.last().cloned().unwrap_or_default();
+            return self.add(&format!("{what}:{component}"));
+        }
+        Ok(())
+    }
+
+    /// Whether the innermost open component is a calendar, or an event or a time zone of one.
+    fn is_read(&self) -> bool {
+        let inner = self.open.get(1).map(String::as_str);
+        self.open.len() == 1 || self.open.len() == 2 && matches!(inner, Some("VEVENT" | "VTIMEZONE"))
+    }
+
+    fn add(&mut self, line: &str) -> Result<(), String> {
+        self.parts += 1 + line.bytes().filter(|byte| matches!(byte, b',' | b';')).count();
+        if self.parts > MOST_PARTS {
+            return Err(format!("it has more than {MOST_PARTS} lines and values about days"));
+        }
+        self.text.push_str(line);
+        self.text.push('\n');
+        Ok(())
+    }
+}
+
+fn no_part(line: &str) -> String {
+    format!("it has a line that is no part of a calendar: {}", short(line, 60))
+}

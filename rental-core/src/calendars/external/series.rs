@@ -1,0 +1,380 @@
+//! The occurrences of the events with one UID: those of its rule, its dates and its changed occurrences.
+//!
+//! Where a calendar can be read in two ways, the vehicle is taken on the days of both. A vehicle that is wrongly free is worse.
+
+use super::{
+    named,
+    rules::{self, MOST_OCCURRENCES},
+    times::{Instant, Time, Zones},
+};
+use calcard::{
+    common::timezone::Tz,
+    icalendar::{
+        ICalendarComponent, ICalendarDuration, ICalendarEntry, ICalendarParameterName, ICalendarPeriod,
+        ICalendarProperty as Property, ICalendarRecurrenceRule as Rule, ICalendarStatus, ICalendarTransparency,
+        ICalendarValue,
+    },
+};
+use chrono::{NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// One component VEVENT.
+pub(super) struct Event<'a> {
+    pub(super) component: &'a ICalendarComponent,
+    start: Time,
+    length: Length,
+    rule: Option<&'a Rule>,
+    dates: Vec<(Time, Option<Length>)>,
+    except: Vec<Time>,
+    replaces: Option<Replaced>,
+    age: (i64, Option<i64>),
+}
+
+/// Which occurrence an event changes.
+#[derive(Clone, Copy)]
+struct Replaced {
+    at: Time,
+    /// Whether it changes the later ones too (`RANGE=THISANDFUTURE`).
+    and_later: bool,
+}
+
+/// How long an event is.
+#[derive(Clone, Copy)]
+struct Length {
+    delta: TimeDelta,
+    /// Whether it is so long in seconds and not by the clock.
+    exact: bool,
+    /// The kind of time at which it ends.
+    end: Time,
+}
+
+/// An occurrence of an event.
+pub(super) struct Occurrence<'e, 'a> {
+    pub(super) event: &'e Event<'a>,
+    pub(super) start: Time,
+    pub(super) end: Time,
+    /// Names it among those with one UID, also after it was moved. `None` if there is only one.
+    pub(super) name: Option<Instant>,
+}
+
+impl<'a> Event<'a> {
+    /// Reads an event.
+    ///
+    /// # Errors
+    /// A sentence for people.
+    pub(super) fn of(component: &'a ICalendarComponent, zones: &Zones<'_>) -> Result<Self, String> {
+        let name = named(component.uid().unwrap_or_default());
+        let unreadable = |what: &str| format!("{what} of {name} cannot be read");
+        let replaces = match component.property(&Property::RecurrenceId) {
+            Some(entry) => Some(Replaced {
+                at: zones.first(entry).ok_or_else(|| unreadable("the RECURRENCE-ID"))?,
+                and_later: entry.params.iter().any(|one| one.name == ICalendarParameterName::Range),
+            }),
+            None => None,
+        };
+        let start = match (component.property(&Property::Dtstart), replaces) {
+            (Some(entry), _) => zones.first(entry).ok_or_else(|| unreadable("the days"))?,
+            (None, Some(replaced)) => replaced.at,
+            (None, None) => return Err(format!("{}: it has no DTSTART", unreadable("the days"))),
+        };
+        if component.entries.iter().filter(|entry| entry.name == Property::Rrule).count() > 1 {
+            return Err(format!("{name} has more than one RRULE"));
+        }
+        let rule = match component.property(&Property::Rrule).map(|entry| entry.values.first()) {
+            Some(Some(ICalendarValue::RecurrenceRule(rule))) => Some(&**rule),
+            Some(_) => return Err(format!("{name} has an RRULE that cannot be read")),
+            None => None,
+        };
+        let length = length_of(component, start, zones).map_err(|what| match what {
+            Wrong::Unreadable(what) => unreadable(what),
+            Wrong::Negative => format!("{name} ends before it begins"),
+        })?;
+        let mut dates = Vec::new();
+        let mut except = Vec::new();
+        for entry in &component.entries {
+            match entry.name {
+                Property::Rdate => {
+                    dates.extend(dates_of(entry, start, zones).ok_or_else(|| unreadable("an RDATE"))?);
+                }
+                // What is no time excludes nothing.
+                Property::Exdate => except.extend(zones.times(entry)),
+                _ => {}
+            }
+        }
+        let first = |name| component.property(&name).and_then(|entry| entry.values.first());
+        let sequence = first(Property::Sequence).and_then(ICalendarValue::as_integer).unwrap_or(0);
+        let made = first(Property::Dtstamp).and_then(|value| value.as_partial_date_time()?.to_timestamp());
+        Ok(Self { component, start, length, rule, dates, except, replaces, age: (sequence, made) })
+    }
+
+    /// Whether it was cancelled or takes no time.
+    fn takes_nothing(&self) -> bool {
+        self.component.status() == Some(&ICalendarStatus::Cancelled)
+            || self.component.transparency() == Some(&ICalendarTransparency::Transparent)
+    }
+
+    /// When its occurrences begin and end, without those that are excepted. `end` is the end of the window by the clock.
+    fn occurrences(&self, zones: &Zones<'_>, end: NaiveDateTime) -> Result<Vec<(Time, Time)>, String> {
+        let why = |why: String| format!("{} {why}", named(self.component.uid().unwrap_or_default()));
+        zones.goes_on()?;
+        let starts = match self.rule {
+            Some(rule) => rules::starts(rule, self.start, zones, end).map_err(why)?,
+            None => vec![self.start.wall],
+        };
+        let of_rule = starts.into_iter().map(|wall| (self.start.with(wall), self.length));
+        let dates = self.dates.iter().map(|(start, length)| (*start, length.unwrap_or(self.length)));
+        let ends = of_rule.chain(dates).map(|(start, length)| Some((start, length.end(start, zones)?)));
+        let mut all =
+            ends.collect::<Option<Vec<_>>>().ok_or_else(|| why("has days in a year that is too late".into()))?;
+        if all.len() > MOST_OCCURRENCES {
+            return Err(why(rules::too_many()));
+        }
+        if !self.except.is_empty() {
+            let slots = Slots::of(all.iter().map(|(start, _)| *start), zones);
+            let gone: HashSet<Instant> = self.except.iter().flat_map(|at| slots.at(*at, zones)).collect();
+            all.retain(|(start, _)| !gone.contains(&zones.instant(*start)));
+        }
+        Ok(all)
+    }
+}
+
+/// What is wrong with the length of an event.
+enum Wrong {
+    Unreadable(&'static str),
+    Negative,
+}
+
+fn length_of(component: &ICalendarComponent, start: Time, zones: &Zones<'_>) -> Result<Length, Wrong> {
+    let length = if let Some(entry) = component.property(&Property::Dtend) {
+        between(start, zones.first(entry).ok_or(Wrong::Unreadable("the DTEND"))?, zones)
+    } else if let Some(entry) = component.property(&Property::Duration) {
+        match entry.values.first() {
+            Some(ICalendarValue::Duration(duration)) => {
+                lasting(duration, start).ok_or(Wrong::Unreadable("the DURATION"))?
+            }
+            _ => return Err(Wrong::Unreadable("the DURATION")),
+        }
+    } else if start.has_time {
+        Length { delta: TimeDelta::zero(), exact: true, end: start }
+    } else {
+        Length { delta: TimeDelta::days(1), exact: false, end: start }
+    };
+    if length.delta < TimeDelta::zero() { Err(Wrong::Negative) } else { Ok(length) }
+}
+
+fn between(start: Time, end: Time, zones: &Zones<'_>) -> Length {
+    let exact = start.has_time && end.has_time;
+    let delta = if exact {
+        TimeDelta::seconds(zones.instant(end).saturating_sub(zones.instant(start)))
+    } else {
+        end.wall - start.wall.date().and_time(NaiveTime::MIN)
+    };
+    Length { delta, exact, end }
+}
+
+/// Days are counted by the clock, and hours in seconds (RFC 5545, 3.3.6).
+fn lasting(duration: &ICalendarDuration, start: Time) -> Option<Length> {
+    let is_days = duration.hours == 0 && duration.minutes == 0 && duration.seconds == 0;
+    Some(Length { delta: duration.to_time_delta()?, exact: start.has_time && !is_days, end: start })
+}
+
+impl Length {
+    /// The end of an occurrence. `None` for a year that no date has.
+    fn end(&self, start: Time, zones: &Zones<'_>) -> Option<Time> {
+        if self.exact {
+            return Zones::utc(zones.instant(start).checked_add(self.delta.num_seconds())?);
+        }
+        let wall =
+            if start.has_time == self.end.has_time { start.wall } else { start.wall.date().and_time(NaiveTime::MIN) };
+        Some(self.end.with(wall.checked_add_signed(self.delta)?))
+    }
+}
+
+/// The times of an RDATE, with the lengths of its periods. `None` if it cannot be read.
+fn dates_of(entry: &ICalendarEntry, event: Time, zones: &Zones<'_>) -> Option<Vec<(Time, Option<Length>)>> {
+    let in_zone = |mut time: Time| {
+        time.zone = time.zone.or(if time.has_time { event.zone } else { None });
+        time
+    };
+    let one = |value: &ICalendarValue| match value {
+        ICalendarValue::PartialDateTime(time) => Some((in_zone(zones.time(time, entry.tz_id())?), None)),
+        ICalendarValue::Period(ICalendarPeriod::Range { start, end }) => {
+            let start = in_zone(zones.time(start, entry.tz_id())?);
+            let length = between(start, in_zone(zones.time(end, entry.tz_id())?), zones);
+            (length.delta >= TimeDelta::zero()).then_some((start, Some(length)))
+        }
+        ICalendarValue::Period(ICalendarPeriod::Duration { start, duration }) => {
+            let start = in_zone(zones.time(start, entry.tz_id())?);
+            let length = lasting(duration, start).filter(|length| length.delta >= TimeDelta::zero())?;
+            Some((start, Some(length)))
+        }
+        _ => None,
+    };
+    entry.values.iter().filter(|value| value.as_text() != Some("")).map(one).collect()
+}
+
+/// Finds the occurrences that a RECURRENCE-ID or an EXDATE names.
+#[derive(Default)]
+struct Slots {
+    starts: HashMap<Instant, Time>,
+    /// Those of `starts` that are times.
+    times: HashSet<Instant>,
+    zones: Vec<Option<Tz>>,
+    /// The occurrences at times, and the whole days, by what the clock of the event shows.
+    days_of_times: HashMap<NaiveDate, Vec<Instant>>,
+    days: HashMap<NaiveDate, Vec<Instant>>,
+}
+
+impl Slots {
+    fn of(starts: impl Iterator<Item = Time>, zones: &Zones<'_>) -> Self {
+        let mut slots = Self::default();
+        for start in starts {
+            let at = zones.instant(start);
+            let by_day = if start.has_time { &mut slots.days_of_times } else { &mut slots.days };
+            by_day.entry(start.wall.date()).or_default().push(at);
+            slots.starts.entry(at).or_insert(start);
+            if start.has_time {
+                slots.times.insert(at);
+                if !slots.zones.contains(&start.zone) && slots.zones.len() < 8 {
+                    slots.zones.push(start.zone);
+                }
+            }
+        }
+        slots
+    }
+
+    /// The occurrences that begin then. A day names those at a time of that day, and a time an all-day one of its day: calendar
+    /// programs do so, although RFC 5545 (3.8.4.4) wants the type of DTSTART.
+    fn at(&self, named: Time, zones: &Zones<'_>) -> Vec<Instant> {
+        if !named.has_time {
+            let day = named.wall.date();
+            return self.days.get(&day).or_else(|| self.days_of_times.get(&day)).cloned().unwrap_or_default();
+        }
+        // A time without a zone is one of the series.
+        let in_zones = self.zones.iter().filter(|_| named.zone.is_none()).map(|zone| Time { zone: *zone, ..named });
+        let exact = in_zones.chain([named]).map(|time| zones.instant(time)).find(|at| self.times.contains(at));
+        if let Some(exact) = exact {
+            return vec![exact];
+        }
+        zones.days(named).iter().find_map(|day| self.days.get(day)).cloned().unwrap_or_default()
+    }
+}
+
+/// Of events, the newest ones: with the highest `SEQUENCE`, then the latest `DTSTAMP`. Several that are equally new are different
+/// events of a program that gives all of them one UID.
+fn newest<'e, 'a>(events: Vec<&'e Event<'a>>) -> Vec<&'e Event<'a>> {
+    let newest = events.iter().map(|event| event.age).max();
+    events.into_iter().filter(|event| Some(event.age) == newest).collect()
+}
+
+/// The change of an occurrence and of all later ones.
+struct Later<'e, 'a> {
+    /// Names that occurrence.
+    from: Instant,
+    /// When it began, as the calendar has it.
+    at: Time,
+    event: &'e Event<'a>,
+}
+
+impl<'e, 'a> Later<'e, 'a> {
+    /// What becomes of a later occurrence: it is as much earlier or later, by the clock, as the one that is named. `None` for a
+    /// year that no date has.
+    fn of(&self, start: Time, zones: &Zones<'_>) -> Option<Occurrence<'e, 'a>> {
+        let at = match (self.at.has_time, start.has_time) {
+            (true, true) => Time { zone: self.at.zone.or(start.zone), ..self.at },
+            (false, true) => start.with(self.at.wall.date().and_time(start.wall.time())),
+            (_, false) => start.with(self.at.wall.date().and_time(NaiveTime::MIN)),
+        };
+        let becomes = self.event.start;
+        let shift = becomes.wall - zones.wall_as(at, becomes);
+        let moved = becomes.with(zones.wall_as(start, becomes).checked_add_signed(shift)?);
+        let end = self.event.length.end(moved, zones)?;
+        Some(Occurrence { event: self.event, start: moved, end, name: Some(zones.instant(start)) })
+    }
+}
+
+/// The occurrences of the events with one UID that take time.
+///
+/// # Errors
+/// A sentence for people.
+pub(super) fn occurrences<'e, 'a>(
+    events: &'e [Event<'a>],
+    zones: &Zones<'_>,
+    end: NaiveDateTime,
+) -> Result<Vec<Occurrence<'e, 'a>>, String> {
+    let (changed, whole): (Vec<_>, Vec<_>) = events.iter().partition(|event| event.replaces.is_some());
+    let whole = newest(whole);
+    let recurs = |event: &&Event<'_>| event.rule.is_some() || !event.dates.is_empty();
+    let has_names = whole.len() > 1 || !changed.is_empty() || whole.iter().any(recurs);
+    // Moved back, later ones come into the window.
+    let shifts = changed.iter().filter_map(|event| Some(event.replaces?.at.wall - event.start.wall));
+    let more = shifts.max().unwrap_or_default().clamp(TimeDelta::zero(), TimeDelta::days(366));
+    let mut series = Vec::new();
+    for event in &whole {
+        let found = event.occurrences(zones, end.checked_add_signed(more).unwrap_or(end))?;
+        series.extend(found.into_iter().map(|(start, end)| (*event, start, end)));
+        too_many(series.len(), event)?;
+    }
+    let slots = Slots::of(series.iter().map(|(_, start, _)| *start), zones);
+    let (replaced, later, mut all) = changes(&changed, &slots, zones, end)?;
+    for (event, start, end) in series {
+        let name = zones.instant(start);
+        if replaced.contains(&name) {
+            continue;
+        }
+        let last = later.partition_point(|one| one.from <= name).checked_sub(1).and_then(|last| later.get(last));
+        let Some(last) = last else {
+            all.push(Occurrence { event, start, end, name: Some(name) });
+            continue;
+        };
+        for one in later.iter().filter(|one| one.from == last.from) {
+            all.push(one.of(start, zones).unwrap_or(Occurrence { event, start, end, name: Some(name) }));
+        }
+        too_many(all.len(), event)?;
+    }
+    all.retain(|one| !one.event.takes_nothing());
+    if !has_names {
+        all.iter_mut().for_each(|one| one.name = None);
+    }
+    Ok(all)
+}
+
+fn too_many(count: usize, event: &Event<'_>) -> Result<(), String> {
+    let name = || named(event.component.uid().unwrap_or_default());
+    if count > MOST_OCCURRENCES { Err(format!("{} {}", name(), rules::too_many())) } else { Ok(()) }
+}
+
+type Changes<'e, 'a> = (HashSet<Instant>, Vec<Later<'e, 'a>>, Vec<Occurrence<'e, 'a>>);
+
+/// The occurrences that have an event of their own, the changes of all later ones in their order, and the occurrences of both.
+fn changes<'e, 'a>(
+    changed: &[&'e Event<'a>],
+    slots: &Slots,
+    zones: &Zones<'_>,
+    end: NaiveDateTime,
+) -> Result<Changes<'e, 'a>, String> {
+    // What a change names, and the changes that name it.
+    type Named<'e, 'a> = (Vec<Instant>, Vec<&'e Event<'a>>);
+    let mut by_name: BTreeMap<(Instant, bool), Named<'_, '_>> = BTreeMap::new();
+    for event in changed {
+        let Some(of) = event.replaces else { continue };
+        let found = slots.at(of.at, zones);
+        let name = found.first().copied().unwrap_or_else(|| zones.instant(of.at));
+        by_name.entry((name, of.and_later)).or_insert_with(|| (found, Vec::new())).1.push(event);
+    }
+    let (mut replaced, mut later, mut all) = (HashSet::new(), Vec::new(), Vec::new());
+    for ((name, and_later), (found, events)) in by_name {
+        replaced.extend(found);
+        for event in newest(events) {
+            for (start, end) in event.occurrences(zones, end)? {
+                all.push(Occurrence { event, start, end, name: Some(name) });
+            }
+            too_many(all.len(), event)?;
+            if let Some(of) = event.replaces.filter(|_| and_later) {
+                let at = slots.starts.get(&name).copied().unwrap_or(of.at);
+                later.push(Later { from: name, at, event });
+            }
+        }
+    }
+    Ok((replaced, later, all))
+}

@@ -1,0 +1,100 @@
+//! Calendars that are made to cost as much as possible: [`super::super::MOST_BYTES`] of one kind of line.
+
+use super::{MOST_BYTES, MOST_EVENTS, Reading, day, event, read_calendar};
+use crate::value::Zone;
+use std::{
+    cell::Cell,
+    time::{Duration, Instant},
+};
+
+/// The time that the caller gives.
+const TIME: Duration = Duration::from_millis(500);
+
+/// A calendar that is as large as can be, out of these parts.
+fn full(before: &str, part: impl Fn(usize) -> String, after: &str) -> String {
+    let (mut text, mut number) = (format!("BEGIN:VCALENDAR\n{before}"), 0);
+    let end = format!("{after}END:VCALENDAR\n");
+    loop {
+        let next = part(number);
+        if text.len() + next.len() + end.len() > MOST_BYTES || next.contains("BEGIN:VEVENT") && number == MOST_EVENTS {
+            return text + &end;
+        }
+        text += &next;
+        number += 1;
+    }
+}
+
+fn inputs() -> Vec<(&'static str, String)> {
+    let one = |lines: &str| format!("{}\n", event(lines));
+    let within = |part: fn(usize) -> String, more: &str| {
+        full(&format!("BEGIN:VEVENT\nUID:1\nDTSTART:20260601T000000Z\n{more}"), part, "\nEND:VEVENT\n")
+    };
+    let zones = |number: usize| format!("BEGIN:VTIMEZONE\nTZID:{number}\nEND:VTIMEZONE\n");
+    let events = |rule: &'static str, first: &'static str| {
+        full("", move |number| one(&format!("DTSTART:{first}\nRRULE:{rule}")).replace("a@", &format!("{number}@")), "")
+    };
+    let many: String = (0..4000)
+        .map(|number| format!("BEGIN:VEVENT\nUID:{number}\nDTSTART:20260601T080000Z\nRRULE:FREQ=WEEKLY\nEND:VEVENT\n"))
+        .collect();
+    vec![
+        ("zones and events", full(&many, zones, "")),
+        ("components", full("", |_| "BEGIN:X\nEND:X\n".into(), "")),
+        ("components in components", full("", |_| "BEGIN:X\n".into(), "")),
+        ("lines", within(|_| "A:\n".into(), "")),
+        ("lines that count", within(|_| "UID:\n".into(), "")),
+        ("parameters", within(|_| ";X=1".into(), "DTEND")),
+        ("dates", within(|_| "20260601,".into(), "EXDATE:")),
+        (
+            "other dates",
+            within(
+                |number| {
+                    format!("202601{:02}T{:02}{:02}{:02}Z,", number % 28 + 1, number % 24, number % 59, number % 60)
+                },
+                "RDATE:",
+            ),
+        ),
+        ("days of a rule", within(|_| "MO,".into(), "RRULE:FREQ=YEARLY;BYDAY=")),
+        ("folds", within(|_| "\n ".into(), "DESCRIPTION:")),
+        ("folds that count", within(|_| "\n a".into(), "SUMMARY:")),
+        ("quotes", within(|_| "\"".into(), "SUMMARY;X=")),
+        ("values", within(|_| ",".into(), "CATEGORIES:")),
+        ("commas", within(|_| ",".into(), "RDATE:")),
+        ("rules", events("FREQ=DAILY", "20080101T080000Z")),
+        ("rules that never match", events("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30", "20260601T080000Z")),
+        ("days that never match", events("FREQ=DAILY;BYMONTH=2;BYMONTHDAY=31;COUNT=2", "20260601T080000Z")),
+        ("weeks that never match", events("FREQ=YEARLY;BYWEEKNO=53;BYMONTH=6;COUNT=5", "20260601T080000Z")),
+        (
+            "rules with positions",
+            events(
+                "FREQ=YEARLY;BYDAY=MO,TU,WE,TH,FR,SA,SU;BYHOUR=1,2,3,4,5,6,7,8;BYSETPOS=1,-1;COUNT=9000",
+                "18000101T080000Z",
+            ),
+        ),
+        (
+            "rules for each second",
+            events(
+                "FREQ=YEARLY;BYDAY=MO,TU,WE,TH,FR,SA,SU;BYHOUR=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23;BYMINUTE=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20;BYSECOND=0,1,2,3,4,5,6,7,8,9",
+                "20260601T080000Z",
+            ),
+        ),
+        ("rules of one event", full("", |_| one("DTSTART:20080101T080000Z\nRRULE:FREQ=DAILY"), "")),
+    ]
+}
+
+/// Nothing takes longer than the caller gives, apart from what is between two of its questions.
+#[test]
+fn no_calendar_takes_longer_than_its_time() {
+    for (name, text) in inputs() {
+        assert!(text.len() <= MOST_BYTES, "{name}");
+        let (began, asked) = (Instant::now(), Cell::new(0_u32));
+        let goes_on = || {
+            asked.set(asked.get() + 1);
+            began.elapsed() < TIME
+        };
+        let window = (day("2026-05-01"), day("2028-05-01"));
+        let read = read_calendar(text.as_bytes(), &Reading { zone: Zone::NEW_YORK, window, goes_on: &goes_on });
+        let took = began.elapsed();
+        println!("{name}: {} ms, {} questions: {:?}", took.as_millis(), asked.get(), read.map(|events| events.len()));
+        assert!(took < 10 * TIME, "{name}: {took:?}");
+    }
+}
