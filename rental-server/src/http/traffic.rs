@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn who_takes_a_response_slowly_is_not_silent_and_who_takes_nothing_is() {
         let peer = Peer::new(Ipv4Addr::LOCALHOST.into(), &Arc::default());
-        let traffic = Arc::new(Traffic::new(Box::new(()), peer, false));
+        let traffic = Arc::new(Traffic::new(Box::new(()), peer, false, Gauge::default()));
         let mut quiet = Quiet::default();
         quiet.tick(&traffic);
         assert_eq!(quiet.ticks, 1, "no request ever began");
