@@ -29,7 +29,7 @@ pub const MOST_EVENTS: usize = 5000;
 const TOO_LONG: &str = "reading it takes too long";
 /// Most characters of a summary that are kept.
 const LONGEST_SUMMARY: usize = 120;
-/// Longest UID that is kept as it is. Of a longer one a hash is kept.
+/// Longest UID that is kept as it is. Of a longer one, and of one with control characters, a hash is kept.
 const LONGEST_UID: usize = 150;
 
 /// The days of an event.
@@ -176,7 +176,8 @@ fn add(
         return Ok(());
     }
     let uid = if uid.is_empty() { format!("{start}/{end}") } else { uid.to_owned() };
-    let mut name = if uid.len() <= LONGEST_UID { uid } else { hex::encode(Sha256::digest(uid.as_bytes())) };
+    let is_kept_whole = uid.len() <= LONGEST_UID && !uid.chars().any(char::is_control);
+    let mut name = if is_kept_whole { uid } else { hex::encode(Sha256::digest(uid.as_bytes())) };
     if let Some(occurrence) = one.name {
         name = format!("{name}#{occurrence}");
     }

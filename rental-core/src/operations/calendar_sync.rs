@@ -23,7 +23,7 @@ use crate::{
 };
 use bytes::Bytes;
 use serde::Deserialize;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 /// Blocks that are read at a time.
 const PAGE: usize = 500;
@@ -48,12 +48,15 @@ pub async fn sync(
         }
     }
     let uids: HashSet<&str> = wanted.iter().map(|event| event.uid.as_str()).collect();
+    let by_uid: HashMap<&str, &Block> = present.iter().map(|block| (uid_of(block), block)).collect();
+    let is_known = |block: &&Block| by_uid.get(uid_of(block)).is_some_and(|known| known.id == block.id);
     // Some calendars have other UIDs at each reading: a block of the same days is the same event.
-    let mut left: Vec<&Block> = present.values().filter(|block| !uids.contains(uid_of(block))).collect();
+    let mut left: Vec<&Block> =
+        present.iter().filter(|block| !(uids.contains(uid_of(block)) && is_known(block))).collect();
     let mut changes = Vec::new();
     for event in &wanted {
         let same_days = |block: &&Block| (block.start_date, block.end_date) == (event.start, event.end);
-        let known = present.get(&event.uid);
+        let known = by_uid.get(event.uid.as_str()).copied();
         let before = known.or_else(|| Some(left.swap_remove(left.iter().position(same_days)?)));
         if !before.is_some_and(|block| is_as_wanted(block, event)) {
             changes.push(SetBlock { taken, before: before.map(|block| block.id), event: Some(event) });
@@ -78,18 +81,17 @@ pub async fn sync(
     Ok(Synced { events: wanted.len(), conflicts })
 }
 
-/// The blocks of a feed that have not ended and were not cancelled, by the UIDs of their events.
-async fn present_blocks(store: &dyn Store, taken: &Taken, today: Date) -> Result<BTreeMap<String, Block>, Error> {
+/// The blocks of a feed that have not ended and were not cancelled.
+async fn present_blocks(store: &dyn Store, taken: &Taken, today: Date) -> Result<Vec<Block>, Error> {
     let organization = taken.organization.id;
     let ends = |day| feed_look_up(taken.id, day).prefix(organization, &block::SPEC);
     let span = Span { from: ends(today.day_number()), to: ends(u32::MAX), order: Order::Ascending, follow: None };
-    let (mut pages, mut present) = (Pages::of(store, span, PAGE), BTreeMap::new());
+    let (mut pages, mut present) = (Pages::of(store, span, PAGE), Vec::new());
     while let Some(page) = pages.next().await? {
         let ids = page.iter().filter_map(|row| key_of(row).id());
         let keys: Vec<_> = ids.map(|id| key::record(organization, &block::SPEC, id)).collect();
         for record in store.get(&keys).await?.into_iter().flatten() {
-            let block: Block = parse(&record.key, &record.value)?;
-            present.insert(uid_of(&block).to_owned(), block);
+            present.push(parse(&record.key, &record.value)?);
         }
     }
     Ok(present)

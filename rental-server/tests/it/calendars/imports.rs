@@ -172,3 +172,27 @@ fn a_private_address_is_refused() {
         assert_eq!(refused.bad_fields(), [("url".to_owned(), "parameter_invalid".to_owned())], "{url}");
     }
 }
+
+/// `\n` in a text of a calendar is a line feed, which no stored text has.
+#[test]
+fn uids_with_control_characters_name_one_block_each_and_all_of_them_go() {
+    let server = Server::start(&["--webhook-allow-private"]);
+    let organization = server.organization_with(&json!({"name": "UTC", "time_zone": "Etc/UTC"}));
+    let (vehicle, calendars) = (organization.vehicle(json!({})), Calendars::start());
+    let uids = [r"a\nb", "ab", r"a\n\nb"];
+    let events: Vec<_> = uids.iter().zip(1_i64..).map(|(uid, at)| (*uid, day(10 * at), day(10 * at + 2))).collect();
+    calendars.show(&events);
+    let made = organization.post("/v1/calendar_feeds", &json!({"vehicle_id": vehicle, "url": calendars.url})).ok();
+    let id = made["id"].as_str().unwrap();
+    let all = [block(10, 12, "active"), block(20, 22, "active"), block(30, 32, "active")];
+    for _ in 0..3 {
+        assert_eq!(polled(&organization, id)["conflicts"], 0);
+        assert_eq!(blocks(&organization, id), all);
+    }
+    calendars.show(&events[..1]);
+    polled(&organization, id);
+    assert_eq!(blocks(&organization, id), all[..1]);
+    calendars.show(&[]);
+    polled(&organization, id);
+    assert!(blocks(&organization, id).is_empty());
+}
