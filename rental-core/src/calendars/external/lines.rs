@@ -1,7 +1,7 @@
 //! The lines of a calendar that say on which days something takes place. Everything else, such as descriptions, alarms and
 //! attachments, is left out before the text is parsed: the parser cannot be interrupted, so it gets a bounded number of parts.
 
-use super::{MOST_EVENTS, short};
+use super::reading::{MOST_EVENTS, short};
 
 /// Most lines and values of a calendar that say on which days something takes place.
 pub(super) const MOST_PARTS: usize = 200_000;

@@ -1,10 +1,9 @@
 //! Calendars in the shapes that marketplaces and calendar programs make, and calendars that lie.
 
 use super::*;
-use crate::value::Timestamp;
+use crate::value::{Timestamp, Zone};
 
 mod changes;
-mod hostile;
 
 fn day(text: &str) -> Date {
     Date::parse(text).unwrap()
