@@ -112,7 +112,8 @@ async fn begin_due(app: &Arc<App>, readings: &mut Readings) -> Result<Duration, 
     let (mut pages, now, mut pause) = (Pages::of(app.store(), key::calendar_feeds(), PAGE), edge::now(), LOOK);
     while let Some(page) = pages.next().await? {
         for row in app.hooks.damaged.all_sound(page) {
-            let Ok((organization, feed, poll_at)) = calendar_feeds::due_at(&row) else { continue };
+            let due = app.hooks.damaged.skip(calendar_feeds::due_at(&row))?;
+            let Some((organization, feed, poll_at)) = due else { continue };
             let wait = poll_at.millis().saturating_sub(now.millis());
             if wait > 0 {
                 pause = pause.min(Duration::from_millis(wait));
@@ -144,7 +145,8 @@ async fn begin_due(app: &Arc<App>, readings: &mut Readings) -> Result<Duration, 
 }
 
 async fn one(app: &Arc<App>, row: &Record) -> Result<(), Error> {
-    let Some(taken) = calendar_feeds::take(app.store(), row, edge::now()).await? else { return Ok(()) };
+    let taken = app.hooks.damaged.skip(calendar_feeds::take(app.store(), row, edge::now()).await)?;
+    let Some(taken) = taken.flatten() else { return Ok(()) };
     let outcome = read(app, &taken).await;
     calendar_feeds::finish_reading(app.store(), &Clock, &taken, outcome).await
 }

@@ -4,12 +4,15 @@
 //! A calendar is taken whole or not at all: when anything in it cannot be read, the error says what, and nothing follows.
 
 mod lines;
+mod reading;
 mod rules;
 mod series;
 mod times;
 
+pub use reading::{MOST_EVENTS, Reading};
+
 use super::OWN_DOMAIN;
-use crate::value::{Date, Zone};
+use crate::value::Date;
 use calcard::{
     Entry as Parsed, Parser,
     icalendar::{
@@ -17,6 +20,7 @@ use calcard::{
     },
 };
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
+use reading::short;
 use series::{Event, Occurrence};
 use sha2::{Digest, Sha256};
 use std::{borrow::Cow, collections::BTreeMap};
@@ -24,9 +28,6 @@ use times::Zones;
 
 /// Most bytes of a calendar.
 pub const MOST_BYTES: usize = 2 << 20;
-/// Most events of a calendar, and most of them after recurrences are expanded, in the window.
-pub const MOST_EVENTS: usize = 5000;
-const TOO_LONG: &str = "reading it takes too long";
 /// Most characters of a summary that are kept.
 const LONGEST_SUMMARY: usize = 120;
 /// Longest UID that is kept as it is. Of a longer one, and of one with control characters, a hash is kept.
@@ -51,16 +52,6 @@ impl ExternalEvent {
     pub fn own_name(&self) -> Option<&str> {
         self.uid.strip_suffix(OWN_DOMAIN)?.strip_suffix('@')
     }
-}
-
-/// How a calendar is read.
-pub struct Reading<'a> {
-    /// The zone of times without one, in which days begin and end.
-    pub zone: Zone,
-    /// The first day of the window, and the day after its last one. Events outside are left out.
-    pub window: (Date, Date),
-    /// Whether there is still time. It is asked before each event, and before its occurrences are expanded.
-    pub goes_on: &'a dyn Fn() -> bool,
 }
 
 /// Reads a calendar. The events are in the order of their first days, and no UID is there twice.
@@ -158,11 +149,6 @@ fn after(day: Date) -> NaiveDateTime {
     date.unwrap_or(NaiveDate::MAX).and_time(NaiveTime::MIN)
 }
 
-/// How errors name an event.
-fn named(uid: &str) -> String {
-    if uid.is_empty() { "an event without UID".to_owned() } else { format!("the event {}", short(uid, 60)) }
-}
-
 /// Adds an occurrence, if it is in the window.
 fn add(
     uid: &str,
@@ -191,16 +177,6 @@ fn add(
         return Err(format!("it has more than {MOST_EVENTS} events, recurrences included"));
     }
     Ok(())
-}
-
-/// A text of others, without control characters and with at most so many characters.
-fn short(text: &str, most: usize) -> String {
-    let mut kept: String =
-        text.trim().chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(most).collect();
-    if text.trim().chars().nth(most).is_some() {
-        kept.push('…');
-    }
-    kept
 }
 
 #[cfg(test)]

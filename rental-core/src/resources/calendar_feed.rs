@@ -47,7 +47,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         field(
             "url",
             Kind::Url,
-            "Where the calendar is. Responses show its host only, because such an address is a secret.",
+            "Where the calendar is. `webcal://` and `webcals://` mean `https://`. Responses show its host only, because such an address is a secret.",
             "\"https://calendar.example.com/ical/1234.ics\"",
         )
         .required()

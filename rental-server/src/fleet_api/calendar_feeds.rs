@@ -28,7 +28,8 @@ use rental_core::{
     webhooks::{master_key, secret::bound_to},
 };
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
+use std::borrow::Cow;
 
 /// An action of API keys names a collection.
 static FEEDS: Collection = of::<CalendarFeed>().done();
@@ -57,11 +58,25 @@ pub(super) async fn create(
 ) -> Handled {
     let mut nonce = [0; 24];
     nonce.copy_from_slice(&edge::secret_bytes()[..24]);
-    let create = Create { collection, organization, body: sent.into(), given: &[] };
-    let make = Make { hooks: &app.hooks, create, sent, nonce };
+    let body = with_https(sent);
+    let create = Create { collection, organization, body: (&*body).into(), given: &[] };
+    let make = Make { hooks: &app.hooks, create, sent: &body, nonce };
     let reply = write_to(store, app, organization, call, sent, &make).await?;
     app.feeds_changed.notify_one();
     Ok(reply)
+}
+
+/// The body with `https://` in place of `webcal://`, with which calendar programs offer an address to subscribe to.
+fn with_https(sent: &[u8]) -> Cow<'_, [u8]> {
+    let Ok(Value::Object(mut body)) = serde_json::from_slice(sent) else { return sent.into() };
+    let (scheme, rest) =
+        body.get("url").and_then(Value::as_str).and_then(|url| url.split_once("://")).unwrap_or_default();
+    if !["webcal", "webcals"].iter().any(|calendar| scheme.eq_ignore_ascii_case(calendar)) {
+        return sent.into();
+    }
+    let url = format!("https://{rest}");
+    body.insert("url".to_owned(), url.into());
+    serde_json::to_vec(&body).map_or_else(|_| sent.into(), Cow::from)
 }
 
 /// Creates a feed and keeps its address, sealed with the master key. The object has the host of the address only.

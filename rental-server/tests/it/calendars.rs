@@ -1,6 +1,7 @@
 //! Calendars in the format of RFC 5545: the feeds of vehicles.
 
 mod feed;
+mod feeds_apart;
 mod imports;
 mod parsers;
 

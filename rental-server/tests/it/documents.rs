@@ -20,7 +20,7 @@ use std::{
     process::Command,
 };
 
-const DOCUMENTS: [&str; 40] = [
+const DOCUMENTS: [&str; 43] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -29,10 +29,13 @@ const DOCUMENTS: [&str; 40] = [
     "docs/api.md",
     "docs/README.md",
     "docs/SUMMARY.md",
+    "docs/attribution.md",
     "docs/backup.md",
+    "docs/calendars.md",
     "docs/cli.md",
     "docs/clients.md",
     "docs/comparison.md",
+    "docs/gdpr.md",
     "docs/glossary.md",
     "docs/sizing.md",
     "docs/troubleshooting.md",

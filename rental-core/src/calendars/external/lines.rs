@@ -1,7 +1,7 @@
 //! The lines of a calendar that say on which days something takes place. Everything else, such as descriptions, alarms and
 //! attachments, is left out before the text is parsed: the parser cannot be interrupted, so it gets a bounded number of parts.
 
-use super::{MOST_EVENTS, short};
+use super::reading::{MOST_EVENTS, short};
 
 /// Most lines and values of a calendar that say on which days something takes place.
 pub(super) const MOST_PARTS: usize = 200_000;
@@ -48,7 +48,7 @@ pub(super) fn reduced(text: &str) -> Result<String, String> {
         reduced.take(number + 1, line)?;
     }
     match reduced.open.last() {
-        Some(open) => Err(format!("{open} in it does not end: it was cut off")),
+        Some(open) => Err(format!("{} in it does not end: it was cut off", short(open, 30))),
         None => Ok(reduced.text),
     }
 }
@@ -98,7 +98,7 @@ impl Reduced {
     }
 
     fn end(&mut self, number: usize, component: &str) -> Result<(), String> {
-        let open = self.open.last().map_or_else(String::new, |open| format!(" before the end of {open}"));
+        let open = self.open.last().map_or_else(String::new, |open| format!(" before the end of {}", short(open, 30)));
         if self.open.last().is_none_or(|open| open != component) {
             return Err(format!(
                 "END:{} in its line {number} comes{open}: it is broken or cut off",

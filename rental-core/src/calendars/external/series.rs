@@ -3,9 +3,9 @@
 //! Where a calendar can be read in two ways, the vehicle is taken on the days of both. A vehicle that is wrongly free is worse.
 
 use super::{
-    named,
+    reading::named,
     rules::{self, MOST_OCCURRENCES},
-    times::{Instant, Time, Zones},
+    times::{Moment, Time, Zones},
 };
 use calcard::{
     common::timezone::Tz,
@@ -54,7 +54,7 @@ pub(super) struct Occurrence<'e, 'a> {
     pub(super) start: Time,
     pub(super) end: Time,
     /// Names it among those with one UID, also after it was moved. `None` if there is only one.
-    pub(super) name: Option<Instant>,
+    pub(super) name: Option<Moment>,
 }
 
 impl<'a> Event<'a> {
@@ -131,7 +131,7 @@ impl<'a> Event<'a> {
         }
         if !self.except.is_empty() {
             let slots = Slots::of(all.iter().map(|(start, _)| *start), zones);
-            let gone: HashSet<Instant> = self.except.iter().flat_map(|at| slots.at(*at, zones)).collect();
+            let gone: HashSet<Moment> = self.except.iter().flat_map(|at| slots.at(*at, zones)).collect();
             all.retain(|(start, _)| !gone.contains(&zones.instant(*start)));
         }
         Ok(all)
@@ -216,13 +216,13 @@ fn dates_of(entry: &ICalendarEntry, event: Time, zones: &Zones<'_>) -> Option<Ve
 /// Finds the occurrences that a RECURRENCE-ID or an EXDATE names.
 #[derive(Default)]
 struct Slots {
-    starts: HashMap<Instant, Time>,
+    starts: HashMap<Moment, Time>,
     /// Those of `starts` that are times.
-    times: HashSet<Instant>,
+    times: HashSet<Moment>,
     zones: Vec<Option<Tz>>,
     /// The occurrences at times, and the whole days, by what the clock of the event shows.
-    days_of_times: HashMap<NaiveDate, Vec<Instant>>,
-    days: HashMap<NaiveDate, Vec<Instant>>,
+    days_of_times: HashMap<NaiveDate, Vec<Moment>>,
+    days: HashMap<NaiveDate, Vec<Moment>>,
 }
 
 impl Slots {
@@ -245,7 +245,7 @@ impl Slots {
 
     /// The occurrences that begin then. A day names those at a time of that day, and a time an all-day one of its day: calendar
     /// programs do so, although RFC 5545 (3.8.4.4) wants the type of DTSTART.
-    fn at(&self, named: Time, zones: &Zones<'_>) -> Vec<Instant> {
+    fn at(&self, named: Time, zones: &Zones<'_>) -> Vec<Moment> {
         if !named.has_time {
             let day = named.wall.date();
             return self.days.get(&day).or_else(|| self.days_of_times.get(&day)).cloned().unwrap_or_default();
@@ -270,7 +270,7 @@ fn newest<'e, 'a>(events: Vec<&'e Event<'a>>) -> Vec<&'e Event<'a>> {
 /// The change of an occurrence and of all later ones.
 struct Later<'e, 'a> {
     /// Names that occurrence.
-    from: Instant,
+    from: Moment,
     /// When it began, as the calendar has it.
     at: Time,
     event: &'e Event<'a>,
@@ -344,7 +344,7 @@ fn too_many(count: usize, event: &Event<'_>) -> Result<(), String> {
     if count > MOST_OCCURRENCES { Err(format!("{} {}", name(), rules::too_many())) } else { Ok(()) }
 }
 
-type Changes<'e, 'a> = (HashSet<Instant>, Vec<Later<'e, 'a>>, Vec<Occurrence<'e, 'a>>);
+type Changes<'e, 'a> = (HashSet<Moment>, Vec<Later<'e, 'a>>, Vec<Occurrence<'e, 'a>>);
 
 /// The occurrences that have an event of their own, the changes of all later ones in their order, and the occurrences of both.
 fn changes<'e, 'a>(
@@ -354,8 +354,8 @@ fn changes<'e, 'a>(
     end: NaiveDateTime,
 ) -> Result<Changes<'e, 'a>, String> {
     // What a change names, and the changes that name it.
-    type Named<'e, 'a> = (Vec<Instant>, Vec<&'e Event<'a>>);
-    let mut by_name: BTreeMap<(Instant, bool), Named<'_, '_>> = BTreeMap::new();
+    type Named<'e, 'a> = (Vec<Moment>, Vec<&'e Event<'a>>);
+    let mut by_name: BTreeMap<(Moment, bool), Named<'_, '_>> = BTreeMap::new();
     for event in changed {
         let Some(of) = event.replaces else { continue };
         let found = slots.at(of.at, zones);

@@ -1,6 +1,6 @@
 //! Times as calendars write them: a day, or a local time with or without a zone.
 
-use super::{Reading, TOO_LONG};
+use super::reading::{Reading, TOO_LONG};
 use crate::value::{Date, Timestamp};
 use calcard::{
     common::{PartialDateTime, timezone::Tz},
@@ -28,7 +28,7 @@ impl Time {
 }
 
 /// Seconds since 1970.
-pub(super) type Instant = i64;
+pub(super) type Moment = i64;
 
 /// The zones of a calendar, resolved once for all of its events.
 pub(super) struct Zones<'a> {
@@ -70,12 +70,12 @@ impl<'a> Zones<'a> {
     }
 
     /// When it is. A day begins at midnight of the organization.
-    pub(super) fn instant(&self, time: Time) -> Instant {
+    pub(super) fn instant(&self, time: Time) -> Moment {
         instant(time.wall, time.zone.unwrap_or(self.default))
     }
 
     /// The time at an instant, in UTC.
-    pub(super) fn utc(at: Instant) -> Option<Time> {
+    pub(super) fn utc(at: Moment) -> Option<Time> {
         Some(Time { wall: DateTime::from_timestamp(at, 0)?.naive_utc(), zone: Some(Tz::UTC), has_time: true })
     }
 
@@ -91,7 +91,7 @@ impl<'a> Zones<'a> {
         self.wall_in(self.instant(time), zone).unwrap_or(time.wall)
     }
 
-    pub(super) fn wall_in(&self, at: Instant, zone: Tz) -> Option<NaiveDateTime> {
+    pub(super) fn wall_in(&self, at: Moment, zone: Tz) -> Option<NaiveDateTime> {
         Some(DateTime::from_timestamp(at, 0)?.with_timezone(&zone).naive_local())
     }
 
@@ -121,7 +121,7 @@ impl<'a> Zones<'a> {
 
 /// When a clock in a zone shows this: the first time if it does so twice. If it never does so, because the clocks were set forward,
 /// by the offset before that (RFC 5545, 3.3.5).
-fn instant(wall: NaiveDateTime, zone: Tz) -> Instant {
+fn instant(wall: NaiveDateTime, zone: Tz) -> Moment {
     match zone.from_local_datetime(&wall) {
         MappedLocalTime::Single(at) | MappedLocalTime::Ambiguous(at, _) => at.timestamp(),
         MappedLocalTime::None => {

@@ -1,7 +1,7 @@
 //! `/v1/calendar_feeds`: calendars of others become blocks. The server of the calendars can lie, change and break off.
 
 use super::day;
-use crate::support::{Organization, Server};
+use crate::support::{Connection, Organization, Server};
 use serde_json::{Value, json};
 use std::{
     io::{Read as _, Write as _},
@@ -11,13 +11,13 @@ use std::{
 };
 
 /// A server that gives the same response to every request, until it gets another one.
-struct Calendars {
-    url: String,
+pub(super) struct Calendars {
+    pub(super) url: String,
     response: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Calendars {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/secret-path/calendar.ics?s=secret-query", listener.local_addr().unwrap());
         let response: Arc<Mutex<Vec<u8>>> = Arc::default();
@@ -35,13 +35,13 @@ impl Calendars {
         Self { url, response }
     }
 
-    fn raw(&self, head: &str, body: &[u8]) {
+    pub(super) fn raw(&self, head: &str, body: &[u8]) {
         let head = format!("HTTP/1.1 {head}\r\nConnection: close\r\n\r\n");
         *self.response.lock().unwrap() = [head.as_bytes(), body].concat();
     }
 
     /// Events with these UIDs and days, with an ETag.
-    fn show(&self, events: &[(&str, String, String)]) {
+    pub(super) fn show(&self, events: &[(&str, String, String)]) {
         let mut text = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\n".to_owned();
         for (uid, from, to) in events {
             let days = [from, to].map(|day| day.replace('-', ""));
@@ -56,7 +56,7 @@ impl Calendars {
 
 /// Reads the feed now, and waits for the end of this reading.
 #[track_caller]
-fn polled(organization: &Organization<'_>, id: &str) -> Value {
+pub(super) fn polled(organization: &Organization<'_>, id: &str) -> Value {
     let path = format!("/v1/calendar_feeds/{id}");
     let before = organization.get(&path).ok();
     organization.post(&format!("{path}/poll"), &json!({})).ok();
@@ -73,7 +73,7 @@ fn polled(organization: &Organization<'_>, id: &str) -> Value {
 
 /// Days and status of the blocks of a feed that were not cancelled.
 #[track_caller]
-fn blocks(organization: &Organization<'_>, id: &str) -> Vec<[String; 3]> {
+pub(super) fn blocks(organization: &Organization<'_>, id: &str) -> Vec<[String; 3]> {
     let list = organization.get(&format!("/v1/blocks?calendar_feed={id}&limit=100")).ok();
     let all = list["data"].as_array().unwrap().iter().filter(|one| one["status"] != "cancelled");
     let mut all: Vec<_> = all
@@ -83,7 +83,7 @@ fn blocks(organization: &Organization<'_>, id: &str) -> Vec<[String; 3]> {
     all
 }
 
-fn block(from: i64, to: i64, status: &str) -> [String; 3] {
+pub(super) fn block(from: i64, to: i64, status: &str) -> [String; 3] {
     [day(from), day(to), status.to_owned()]
 }
 
@@ -125,12 +125,14 @@ fn events_become_blocks_that_follow_them_and_clashes_are_listed() {
     assert_eq!(organization.get(&format!("/v1/blocks/{first}")).ok()["start_date"], day(4), "the same block");
     // What cannot be read changes nothing.
     let whole = blocks(&organization, id);
-    let lies: [(&str, Vec<u8>, &str); 6] = [
+    let lies: [(&str, Vec<u8>, &str); 8] = [
         ("200 OK", b"<html>login</html>".to_vec(), "web page"),
         ("200 OK", b"BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nUID:a\r\n".to_vec(), "cut off"),
         ("200 OK\r\nContent-Length: 100", b"BEGIN:VCALENDAR".to_vec(), "cut off"),
         ("200 OK", vec![b'x'; 5 << 20], "larger than"),
         ("404 Not Found", Vec::new(), "not there any more"),
+        ("410 Gone", Vec::new(), "not there any more"),
+        ("500 Internal Server Error", b"BEGIN:VCALENDAR\r\nEND:VCALENDAR".to_vec(), "HTTP 500. It is read again later"),
         ("302 Found\r\nLocation: http://127.0.0.1:1/", Vec::new(), "redirects are not followed"),
     ];
     for (head, body, words) in lies {
@@ -151,6 +153,7 @@ fn events_become_blocks_that_follow_them_and_clashes_are_listed() {
     assert_eq!(polled(&organization, id)["status"], "ok");
     assert_eq!(blocks(&organization, id), [block(4, 6, "active")]);
     organization.call("DELETE", &format!("/v1/calendar_feeds/{id}"), &Value::Null).ok();
+    nothing_has_the_address(&organization);
     let deadline = Instant::now() + Duration::from_secs(60);
     while !blocks(&organization, id).is_empty() {
         assert!(Instant::now() < deadline, "the blocks stay");
@@ -158,8 +161,26 @@ fn events_become_blocks_that_follow_them_and_clashes_are_listed() {
     }
     organization.get(&format!("/v1/calendar_feeds/{id}")).error(404, "invalid_request_error", "resource_missing");
     assert_eq!(organization.get(&format!("/v1/blocks/{by_hand}")).ok()["status"], "active");
-    for secret in ["secret-path", "secret-query"] {
-        assert!(!server.log().contains(secret), "the log has the address");
+    nothing_has_the_address(&organization);
+}
+
+/// The address of a feed is a secret, and only the sealed row has it.
+#[track_caller]
+fn nothing_has_the_address(organization: &Organization<'_>) {
+    let server = organization.server;
+    let admin = |path: &str| server.admin("GET", path, &Value::Null).text();
+    let places = [
+        ("log", server.log()),
+        ("list", organization.get("/v1/calendar_feeds").text()),
+        ("blocks", organization.get("/v1/blocks?limit=100").text()),
+        ("events", organization.get("/v1/events?limit=100").text()),
+        ("export", admin(&format!("/admin/v1/organizations/{}/export", organization.id))),
+        ("audit", admin("/admin/v1/audit_entries?limit=100")),
+        ("metrics", Connection::open(&server.address).send("GET", "/metrics", &[], b"").text()),
+    ];
+    for (place, text) in places {
+        let found = text.lines().find(|line| line.contains("secret-"));
+        assert!(!text.is_empty() && found.is_none(), "{place} has the address: {found:?}");
     }
 }
 
@@ -170,6 +191,7 @@ fn a_private_address_is_refused() {
     for url in ["http://127.0.0.1/a.ics", "http://localhost/a.ics", "http://[::1]/a.ics", "http://169.254.169.254/"] {
         let refused = organization.post("/v1/calendar_feeds", &json!({"vehicle_id": vehicle, "url": url}));
         assert_eq!(refused.bad_fields(), [("url".to_owned(), "parameter_invalid".to_owned())], "{url}");
+        assert!(!refused.text().contains("a.ics"), "{url}");
     }
 }
 

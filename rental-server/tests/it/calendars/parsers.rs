@@ -1,12 +1,17 @@
-//! Two other programs read the feeds of vehicles: `icalendar` for Python and `ical.js` for Node.
+//! Two other programs read the feeds of vehicles, and calendars in the shapes of marketplaces and calendar programs: `icalendar`
+//! with `recurring_ical_events` for Python, and `ical.js` for Node.
 //!
 //! `RENTAL_PYTHON` and `RENTAL_NODE` name the interpreters. What is not installed is skipped, in one line on stderr;
 //! `RENTAL_REQUIRE_ALL` turns that into a failure.
 
 use super::{day, feed_of, read};
 use crate::support::Server;
+use rental_core::{
+    calendars::{Reading, read_calendar},
+    value::{Date, Zone},
+};
 use serde_json::{Value, json};
-use std::{env, fs, io::Write as _, path::Path, process::Command};
+use std::{collections::BTreeSet, env, fs, io::Write as _, path::Path, process::Command};
 
 /// How the scripts say that the package is not installed.
 const NOT_INSTALLED: i32 = 77;
@@ -51,17 +56,49 @@ fn check(variable: &str, program: &str, script: &str) {
     expected.push(json!({"name": name}));
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{script}.ics"));
     fs::write(&file, read(&organization, &path).body).expect("the scratch directory is writable");
-    if let Some(found) = run((variable, program), script, &file) {
+    if let Some(found) = run((variable, program), script, &[&file.to_string_lossy()]) {
         assert_eq!(found, expected, "{script}");
     }
 }
 
+#[test]
+fn recurring_ical_events_for_python_takes_the_same_days() {
+    check_taken("RENTAL_PYTHON", "python3", "taken.py");
+}
+
+#[test]
+fn ical_js_for_node_takes_the_same_days() {
+    check_taken("RENTAL_NODE", "node", "taken.mjs");
+}
+
+/// The script and this program find the same days in `tests/calendars/feeds`.
+#[track_caller]
+fn check_taken(variable: &str, program: &str, script: &str) {
+    let [zone, first, last] = ["America/New_York", "2026-05-01", "2028-05-01"];
+    let window = (Date::parse(first).unwrap(), Date::parse(last).unwrap());
+    let reading = Reading { zone: Zone::parse(zone).unwrap(), window, goes_on: &|| true };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/calendars/feeds");
+    let mut files = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let file = entry.unwrap().path();
+        let events = read_calendar(&fs::read(&file).unwrap(), &reading).expect("a calendar");
+        let days: BTreeSet<_> = events.iter().map(|one| [one.start.to_string(), one.end.to_string()]).collect();
+        assert!(days.len() > 1, "{}", file.display());
+        let Some(found) = run((variable, program), script, &[&file.to_string_lossy(), zone, first, last]) else {
+            return;
+        };
+        assert_eq!(found, [json!(days)], "{script} {}", file.display());
+        files += 1;
+    }
+    assert_eq!(files, 7);
+}
+
 /// What the script prints, or `None` when the program or the package is not installed.
 #[track_caller]
-fn run((variable, program): (&str, &str), script: &str, file: &Path) -> Option<Vec<Value>> {
+fn run((variable, program): (&str, &str), script: &str, arguments: &[&str]) -> Option<Vec<Value>> {
     let program = env::var(variable).unwrap_or_else(|_| program.to_owned());
     let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/calendars").join(script);
-    let Ok(output) = Command::new(&program).arg(place).arg(file).output() else {
+    let Ok(output) = Command::new(&program).arg(place).args(arguments).output() else {
         return skip(script, &format!("cannot run {program}"));
     };
     if output.status.code() == Some(NOT_INSTALLED) {

@@ -1,7 +1,9 @@
-//! Calendars that are made to cost as much as possible: [`super::super::MOST_BYTES`] of one kind of line.
+//! Calendars that are made to cost as much as possible: [`MOST_BYTES`] of one kind of line.
 
-use super::{MOST_BYTES, MOST_EVENTS, Reading, day, event, read_calendar};
-use crate::value::Zone;
+use rental_core::{
+    calendars::{MOST_BYTES, MOST_EVENTS, Reading, read_calendar},
+    value::{Date, Zone},
+};
 use std::{
     cell::Cell,
     time::{Duration, Instant},
@@ -9,6 +11,14 @@ use std::{
 
 /// The time that the caller gives.
 const TIME: Duration = Duration::from_millis(500);
+
+fn day(text: &str) -> Date {
+    Date::parse(text).expect("a date")
+}
+
+fn event(lines: &str) -> String {
+    format!("BEGIN:VEVENT\nUID:a@example.com\n{lines}\nEND:VEVENT")
+}
 
 /// A calendar that is as large as can be, out of these parts.
 fn full(before: &str, part: impl Fn(usize) -> String, after: &str) -> String {
