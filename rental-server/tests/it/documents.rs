@@ -2,6 +2,7 @@
 
 mod boundaries;
 mod clients;
+mod deploying;
 mod evidence;
 mod imports;
 mod limits;
