@@ -25,7 +25,7 @@ use rental_core::{
     },
     rows::key,
     store::{Pages, Record},
-    value::{CalendarFeedId, OrganizationId},
+    value::{CalendarFeedId, OrganizationId, Timestamp},
     webhooks::secret::bound_to,
 };
 use std::{
@@ -80,9 +80,10 @@ struct Readings {
 }
 
 impl Readings {
+    /// An organization may begin another reading while it has fewer than are free: one place stays for the next one.
     fn has_place(&self, organization: OrganizationId) -> bool {
         let of_one = self.by_feed.values().filter(|one| **one == organization).count();
-        self.by_feed.len() < MOST_READINGS && of_one < MOST_OF_ONE
+        of_one < MOST_OF_ONE.min(MOST_READINGS.saturating_sub(self.by_feed.len()))
     }
 }
 
@@ -107,41 +108,66 @@ async fn run(app: Arc<App>) {
     }
 }
 
-/// Begins the reading of each feed that is due, while there are places. Returns how long to wait before the next look.
+/// Begins the readings of the feeds that are due, the longest due first, while there are places. Returns how long to wait
+/// before the next look.
 async fn begin_due(app: &Arc<App>, readings: &mut Readings) -> Result<Duration, Error> {
+    let (due, mut pause) = due(app, &readings.by_feed).await?;
+    for Due { organization, feed, row, .. } in due {
+        if !readings.has_place(organization) {
+            pause = pause.min(LOOK_AGAIN);
+            continue;
+        }
+        readings.by_feed.insert(feed, organization);
+        let app = Arc::clone(app);
+        readings.running.push(Box::pin(async move {
+            // The other feeds go on.
+            match catch_panic(one(&app, &row)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    tracing::warn!(?error, %feed, "a calendar feed was not read; trying again later");
+                }
+                Err(_) => tracing::error!(%feed, "reading a calendar feed panicked; trying again later"),
+            }
+            feed
+        }));
+    }
+    Ok(pause)
+}
+
+/// A feed that is to be read.
+struct Due {
+    at: Timestamp,
+    organization: OrganizationId,
+    feed: CalendarFeedId,
+    row: Record,
+}
+
+/// The feeds that are due and not being read, the longest due first: of each organization as many as it may read at a time.
+/// Also how long to wait for the next one.
+async fn due(app: &App, running: &HashMap<CalendarFeedId, OrganizationId>) -> Result<(Vec<Due>, Duration), Error> {
     let (mut pages, now, mut pause) = (Pages::of(app.store(), key::calendar_feeds(), PAGE), edge::now(), LOOK);
+    let mut found: HashMap<OrganizationId, Vec<Due>> = HashMap::new();
     while let Some(page) = pages.next().await? {
         for row in app.hooks.damaged.all_sound(page) {
             let due = app.hooks.damaged.skip(calendar_feeds::due_at(&row))?;
-            let Some((organization, feed, poll_at)) = due else { continue };
-            let wait = poll_at.millis().saturating_sub(now.millis());
+            let Some((organization, feed, at)) = due else { continue };
+            let wait = at.millis().saturating_sub(now.millis());
             if wait > 0 {
                 pause = pause.min(Duration::from_millis(wait));
                 continue;
             }
-            if readings.by_feed.contains_key(&feed) {
+            if running.contains_key(&feed) {
                 continue;
             }
-            if !readings.has_place(organization) {
-                pause = pause.min(LOOK_AGAIN);
-                continue;
-            }
-            readings.by_feed.insert(feed, organization);
-            let app = Arc::clone(app);
-            readings.running.push(Box::pin(async move {
-                // The other feeds go on.
-                match catch_panic(one(&app, &row)).await {
-                    Ok(Ok(())) => {}
-                    Ok(Err(error)) => {
-                        tracing::warn!(?error, %feed, "a calendar feed was not read; trying again later");
-                    }
-                    Err(_) => tracing::error!(%feed, "reading a calendar feed panicked; trying again later"),
-                }
-                feed
-            }));
+            let of_one = found.entry(organization).or_default();
+            let place = of_one.partition_point(|other| other.at <= at);
+            of_one.insert(place, Due { at, organization, feed, row });
+            of_one.truncate(MOST_OF_ONE);
         }
     }
-    Ok(pause)
+    let mut due: Vec<Due> = found.into_values().flatten().collect();
+    due.sort_by_key(|one| one.at);
+    Ok((due, pause))
 }
 
 async fn one(app: &Arc<App>, row: &Record) -> Result<(), Error> {
@@ -200,4 +226,25 @@ fn address(app: &App, taken: &Taken) -> Result<String, String> {
         tracing::warn!(why, organization = %taken.organization.id, feed = %taken.id, "the address of a calendar feed cannot be opened");
         format!("The address of the calendar was sealed with another master key. {again}")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Organizations whose calendars never answer begin as many readings as they may.
+    #[test]
+    fn however_many_readings_others_begin_one_place_stays_for_the_next_organization() {
+        let mut readings = Readings::default();
+        for number in 1..=20 {
+            let organization = OrganizationId::from_u128(number);
+            assert!(number > 6 || readings.has_place(organization), "organization {number}");
+            while readings.has_place(organization) {
+                let feed = CalendarFeedId::from_u128(readings.by_feed.len() as u128);
+                readings.by_feed.insert(feed, organization);
+            }
+            let of_one = readings.by_feed.values().filter(|one| **one == organization).count();
+            assert!(of_one <= MOST_OF_ONE && readings.by_feed.len() <= MOST_READINGS);
+        }
+    }
 }
