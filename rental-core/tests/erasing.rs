@@ -272,6 +272,32 @@ async fn an_erased_customer_cannot_be_changed_or_rent_and_what_runs_can_end() {
 }
 
 #[tokio::test]
+async fn an_invoice_of_an_erased_customer_can_still_be_credited() {
+    for task_done in [false, true] {
+        let world = World::new().await;
+        let person = world.person().await;
+        let invoice = world.one_of("invoice", &person).await;
+        world.erase(&person).await;
+        if task_done {
+            finish(&world.store).await;
+        }
+        let body = json!({"invoice_id": invoice, "reason": "Grace complained"});
+        let note = world.create_with_key("credit_note", &body, "key-of-the-note").await;
+        assert_eq!((&note["customer_id"], &note["reason"]), (&json!(person), &json!("Grace complained")));
+        let events = rows(&world.store, &Span::under(key::records(ORGANIZATION, &event::SPEC))).await;
+        let last: Value = serde_json::from_slice(&events.last().unwrap().value).unwrap();
+        let data = &last["data"];
+        assert_eq!((&last["type"], &data["total"]), (&json!("credit_note.created"), &json!(5)));
+        assert_eq!((&data["reason"], &data["lines"][0]["description"]), (&json!("erased"), &json!("erased")));
+        let replayed = world.create_with_key("credit_note", &body, "key-of-the-note").await;
+        assert_eq!((&replayed["id"], &replayed["reason"]), (&note["id"], &json!("erased")), "a replay is a copy");
+        assert_eq!(world.get("invoice", &invoice).await["credit_note_ids"], json!([note["id"]]));
+        finish(&world.store).await;
+        sound(&world.store).await;
+    }
+}
+
+#[tokio::test]
 async fn a_replay_shows_an_erased_person_before_and_after_its_row_is_rewritten_without_personal_data() {
     let world = World::new().await;
     let body = json!({"full_name": "Grace Hopper", "email": "grace@navy.example"});
