@@ -298,6 +298,27 @@ async fn an_invoice_of_an_erased_customer_can_still_be_credited() {
 }
 
 #[tokio::test]
+async fn leads_under_former_names_and_with_phones_in_other_spellings_are_erased() {
+    let world = World::new().await;
+    let first = json!({"full_name": "Grace Hopper", "email": "Grace@old.example", "phone": "+4915799887766"});
+    let person = world.create("customer", first).await["id"].as_str().unwrap().to_owned();
+    world.update("customer", &person, json!({"email": "hopper@mid.example", "phone": "+12025550142"})).await;
+    world.update("customer", &person, json!({"email": null})).await;
+    world.update("customer", &person, json!({"email": "grace@navy.example"})).await;
+    for contact in ["gRACE@old.example", "hopper@mid.example", "+49 157 9988 7766", "(001) 202 555-0142"] {
+        world.create("lead", json!({"raw_data": {"contact": contact, "text": IN_LEADS[1]}})).await;
+    }
+    let other = "disgrace@old.example, +49 157 9988 77661";
+    world.create("lead", json!({"raw_data": {"contact": other}})).await;
+    world.erase(&person).await;
+    finish(&world.store).await;
+    let after = rows(&world.store, &Span::everything()).await;
+    assert_eq!(found(&after, IN_LEADS[1]), [], "in no lead and no event");
+    assert_eq!(found(&after, other).len(), 2, "the lead of another person, and its event");
+    sound(&world.store).await;
+}
+
+#[tokio::test]
 async fn a_replay_shows_an_erased_person_before_and_after_its_row_is_rewritten_without_personal_data() {
     let world = World::new().await;
     let body = json!({"full_name": "Grace Hopper", "email": "grace@navy.example"});
