@@ -272,6 +272,53 @@ async fn an_erased_customer_cannot_be_changed_or_rent_and_what_runs_can_end() {
 }
 
 #[tokio::test]
+async fn an_invoice_of_an_erased_customer_can_still_be_credited() {
+    for task_done in [false, true] {
+        let world = World::new().await;
+        let person = world.person().await;
+        let invoice = world.one_of("invoice", &person).await;
+        world.erase(&person).await;
+        if task_done {
+            finish(&world.store).await;
+        }
+        let body = json!({"invoice_id": invoice, "reason": "Grace complained"});
+        let note = world.create_with_key("credit_note", &body, "key-of-the-note").await;
+        assert_eq!((&note["customer_id"], &note["reason"]), (&json!(person), &json!("Grace complained")));
+        let events = rows(&world.store, &Span::under(key::records(ORGANIZATION, &event::SPEC))).await;
+        let last: Value = serde_json::from_slice(&events.last().unwrap().value).unwrap();
+        let data = &last["data"];
+        assert_eq!((&last["type"], &data["total"]), (&json!("credit_note.created"), &json!(5)));
+        assert_eq!((&data["reason"], &data["lines"][0]["description"]), (&json!("erased"), &json!("erased")));
+        let replayed = world.create_with_key("credit_note", &body, "key-of-the-note").await;
+        assert_eq!((&replayed["id"], &replayed["reason"]), (&note["id"], &json!("erased")), "a replay is a copy");
+        assert_eq!(world.get("invoice", &invoice).await["credit_note_ids"], json!([note["id"]]));
+        finish(&world.store).await;
+        sound(&world.store).await;
+    }
+}
+
+#[tokio::test]
+async fn leads_under_former_names_and_with_phones_in_other_spellings_are_erased() {
+    let world = World::new().await;
+    let first = json!({"full_name": "Grace Hopper", "email": "Grace@old.example", "phone": "+4915799887766"});
+    let person = world.create("customer", first).await["id"].as_str().unwrap().to_owned();
+    world.update("customer", &person, json!({"email": "hopper@mid.example", "phone": "+12025550142"})).await;
+    world.update("customer", &person, json!({"email": null})).await;
+    world.update("customer", &person, json!({"email": "grace@navy.example"})).await;
+    for contact in ["gRACE@old.example", "hopper@mid.example", "+49 157 9988 7766", "(001) 202 555-0142"] {
+        world.create("lead", json!({"raw_data": {"contact": contact, "text": IN_LEADS[1]}})).await;
+    }
+    let other = "disgrace@old.example, +49 157 9988 77661";
+    world.create("lead", json!({"raw_data": {"contact": other}})).await;
+    world.erase(&person).await;
+    finish(&world.store).await;
+    let after = rows(&world.store, &Span::everything()).await;
+    assert_eq!(found(&after, IN_LEADS[1]), [], "in no lead and no event");
+    assert_eq!(found(&after, other).len(), 2, "the lead of another person, and its event");
+    sound(&world.store).await;
+}
+
+#[tokio::test]
 async fn a_replay_shows_an_erased_person_before_and_after_its_row_is_rewritten_without_personal_data() {
     let world = World::new().await;
     let body = json!({"full_name": "Grace Hopper", "email": "grace@navy.example"});

@@ -2,8 +2,8 @@
 //!
 //! The first batch redacts the customer's record, writes its `e` row ([`Erasure`]) and begins a [task](crate::tasks). From
 //! then on [`operations::erased`](crate::operations::erased) keeps the data out of every new write, delivery and replay. The
-//! steps of the task then rewrite what is there, a bounded number of rows in each batch: objects of the customer, events
-//! with the logs of their deliveries, stored responses, and audit entries. [`crate::resources::personal`] says what is
+//! steps of the task then look for former e-mail addresses and phone numbers in events, and rewrite what is there, a
+//! bounded number of rows in each batch: objects of the customer, events with the logs of their deliveries, stored responses, and audit entries. [`crate::resources::personal`] says what is
 //! personal. Each phase ends with a batch of its own, so that a phase sees everything that was committed during the one
 //! before.
 //!

@@ -11,6 +11,8 @@ use crate::{
 /// What a phase of the task rewrites.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Phase {
+    /// Nothing yet: finds former names of the person in events.
+    Names,
     /// The records of a resource.
     Records(&'static ResourceSpec),
     /// Events, and the logs of their deliveries.
@@ -23,17 +25,23 @@ pub(super) enum Phase {
     Audit,
 }
 
-/// The phases, in order. Records come first: no event of before can follow the rewriting of its object. Deliveries come after
-/// events: an event that retention removes before its turn leaves deliveries without it.
+/// The phases, in order. Names are looked for before anything is rewritten. Records come before events: no event of before
+/// can follow the rewriting of its object. Deliveries come after events: an event that retention removes before its turn leaves deliveries without it.
 pub(super) fn phases() -> Vec<Phase> {
     let others =
         RESOURCES.iter().map(|entry| entry.spec).filter(|spec| spec.person().is_some_and(|field| field != "id"));
-    others.map(Phase::Records).chain([Phase::Events, Phase::Deliveries, Phase::Responses, Phase::Audit]).collect()
+    let records = others.map(Phase::Records);
+    [Phase::Names]
+        .into_iter()
+        .chain(records)
+        .chain([Phase::Events, Phase::Deliveries, Phase::Responses, Phase::Audit])
+        .collect()
 }
 
 impl Phase {
     pub(super) fn name(self) -> &'static str {
         match self {
+            Self::Names => "former_names",
             Self::Records(spec) => spec.plural,
             Self::Events => event::SPEC.plural,
             Self::Deliveries => delivery::SPEC.plural,
@@ -53,7 +61,7 @@ impl Phase {
                     (Span::under(entries.prefix(organization, spec)), Some(key::records(organization, spec)))
                 }
             },
-            Self::Events => records(&event::SPEC),
+            Self::Names | Self::Events => records(&event::SPEC),
             Self::Deliveries => records(&delivery::SPEC),
             Self::Responses => (Span::under(key::idempotency_record(organization, "")), None),
             Self::Audit => (

@@ -28,6 +28,8 @@ const PAGE: usize = 256;
 const MOST_READ: usize = 16 * PAGE;
 /// Writes after which a step ends.
 const MOST_WRITES: usize = 512;
+/// E-mail addresses and phone numbers of the person, with former ones, by which leads are found.
+const MOST_NAMES: usize = 64;
 /// Bytes of new values after which a step ends.
 const MOST_BYTES: usize = 2 << 20;
 
@@ -38,9 +40,9 @@ pub struct CustomerErasure {
     pub organization_id: OrganizationId,
     /// The customer.
     pub customer_id: CustomerId,
-    /// E-mail address and phone number, which find leads that name no customer. Removed with the task.
+    /// E-mail addresses and phone numbers, also former ones, which find leads that name no customer. Removed with the task.
     pub known_as: Vec<String>,
-    /// The phase: the plural of a resource, or `stored_responses`.
+    /// The phase: the plural of a resource, `former_names` or `stored_responses`.
     pub phase: String,
     /// The key of the last row of the phase so far, in hex.
     pub after: Option<String>,
@@ -59,6 +61,7 @@ impl CustomerErasure {
     #[must_use]
     pub fn new(organization: OrganizationId, customer: CustomerId, known_as: Vec<String>) -> Self {
         let counted = |phase: Phase| match phase {
+            Phase::Names => None,
             Phase::Records(spec) if keeps(spec) => None,
             phase => Some((phase.name().to_owned(), 0)),
         };
@@ -185,6 +188,8 @@ impl Step<'_> {
                         }
                     }
                     Ok(None) => {}
+                    // The phase of events counts it.
+                    Err(_) if matches!(phase, Phase::Names) => {}
                     Err(row) => self.damaged.push(*row),
                 }
                 self.state.after = Some(hex::encode(key.as_bytes()));
@@ -234,6 +239,10 @@ impl Step<'_> {
     /// Rewrites a row. False: the next step must go on with the same row.
     async fn rewrite(&mut self, phase: Phase, record: Record) -> Result<bool, Error> {
         let rewritten = match phase {
+            Phase::Names => {
+                self.learn(&record);
+                Ok(true)
+            }
             Phase::Records(spec) => self.object(spec, &record).map(|()| true),
             Phase::Events => self.event(&record).await,
             Phase::Deliveries => self.log(&record).map(|()| true).map_err(Failed::Damaged),
@@ -255,6 +264,35 @@ impl Step<'_> {
         let Ok(text) = std::str::from_utf8(json) else { return true };
         text.contains(&self.state.customer_id.to_string())
             || (text.contains("\"lead\"") && mentions(text, &self.state.known_as))
+    }
+
+    /// Notes the e-mail address and phone number of the customer in an event.
+    fn learn(&mut self, record: &Record) {
+        #[derive(Deserialize)]
+        struct Event {
+            data: Data,
+        }
+        #[derive(Deserialize)]
+        struct Data {
+            object: String,
+            id: String,
+            email: Option<String>,
+            phone: Option<String>,
+        }
+        if !self.may_be_about(&record.value) {
+            return;
+        }
+        // An event about anything else has other members.
+        let Ok(Event { data }) = serde_json::from_slice::<Event>(&record.value) else { return };
+        if data.object != crate::resources::customer::SPEC.object || data.id != self.state.customer_id.to_string() {
+            return;
+        }
+        for name in [data.email, data.phone].into_iter().flatten() {
+            let known = &mut self.state.known_as;
+            if known.len() < MOST_NAMES && !known.contains(&name) {
+                known.push(name);
+            }
+        }
     }
 
     fn put(&mut self, record: &Record, members: &Members, what: &str) {

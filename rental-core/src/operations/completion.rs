@@ -24,7 +24,7 @@ pub(crate) async fn finish(
 ) -> Result<Prepared, Error> {
     let no_id = || Error::Internal("a record's key has no id".into());
     let id = place.id().ok_or_else(no_id)?;
-    let subjects = Subjects::of(organization.id, outcome.effects_before.as_ref(), &outcome.effects);
+    let subjects = Subjects::of(organization.id, spec, outcome.effects_before.as_ref(), &outcome.effects);
     recheck::mark(store, edge, organization.id, (outcome.effects_before.as_ref(), &outcome.effects), &mut batch)
         .await?;
     effects::change(store, organization, (spec, id), outcome.effects_before, outcome.effects, &mut batch).await?;

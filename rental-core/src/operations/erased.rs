@@ -11,7 +11,7 @@ use crate::{
         personal::{Person, person_in, redacted_copy},
     },
     rows::key,
-    schema::{Effects, Fields, Personal, ResourceSpec},
+    schema::{Effects, Fields, Personal, Presence, ResourceSpec},
     store::{Batch, Check, Key, Record, Store, get_one},
     value::{CustomerId, OrganizationId},
 };
@@ -49,29 +49,39 @@ fn redacted(copy: &Bytes, id: CustomerId) -> Result<Bytes, Error> {
 pub(super) struct Subjects {
     /// Before the write, and after it.
     people: [Option<CustomerId>; 2],
+    /// Whether a request can name the customer of a new object. A credit note has that of its invoice: what an erased
+    /// customer has paid can still be given back.
+    can_be_named: bool,
     pub(super) keys: Vec<Key>,
 }
 
 impl Subjects {
-    pub(super) fn of(organization: OrganizationId, before: Option<&Effects>, after: &Effects) -> Self {
+    pub(super) fn of(
+        organization: OrganizationId,
+        spec: &ResourceSpec,
+        before: Option<&Effects>,
+        after: &Effects,
+    ) -> Self {
+        let field = spec.person().and_then(|name| spec.field(name));
+        let can_be_named = field.is_some_and(|field| field.create != Presence::Never);
         let people = [before.and_then(|before| before.person), after.person];
         let mut keys: Vec<Key> = people.into_iter().flatten().map(|person| erased_key(organization, person)).collect();
         keys.dedup();
-        Self { people, keys }
+        Self { people, can_be_named, keys }
     }
 
     /// Checks a write of the API against the rows that were found for [`Subjects::keys`], and adds the check that no other
     /// row appears. Returns `json` as events show it.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a new object about an erased customer.
+    /// [`Error::Invalid`] for a new object whose request names an erased customer.
     pub(super) fn admit(&self, found: &[Option<Record>], json: &Bytes, batch: &mut Batch) -> Result<Bytes, Error> {
         let absent = self.keys.iter().zip(found).filter(|(_, found)| found.is_none());
         batch.checks.extend(absent.map(|(key, _)| Check::Absent(key.clone())));
         let [before, after] = self.people;
         // The row of the customer after the write is the last one.
         let Some(customer) = after.filter(|_| matches!(found.last(), Some(Some(_)))) else { return Ok(json.clone()) };
-        if before != after {
+        if before != after && self.can_be_named {
             return Err(Error::field("customer_id", FieldCode::Invalid, "names a customer who was erased"));
         }
         redacted(json, customer)

@@ -24,7 +24,7 @@ pub enum Form {
 pub struct Person<'a> {
     /// The id of the customer.
     pub id: CustomerId,
-    /// E-mail address and phone number. They find objects that name no customer, such as leads of before.
+    /// E-mail addresses and phone numbers, also former ones. They find objects that name no customer, such as leads of before.
     pub known_as: &'a [String],
 }
 
@@ -103,9 +103,13 @@ fn id_in(object: &Members, field: &str) -> Option<CustomerId> {
     CustomerId::parse(&serde_json::from_str::<String>(object.get(field)?).ok()?)
 }
 
-/// Whether `text` contains the address or number `word`, and not as a part of a longer one.
+/// Whether `text` contains the address or number `word`, and not as a part of a longer one. Capital letters are the same as
+/// small ones, and of a phone number only the digits count.
 fn has_word(text: &str, word: &str) -> bool {
-    let (text, word) = (text.to_ascii_lowercase(), word.to_ascii_lowercase());
+    if let Some(digits) = word.strip_prefix('+').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit())) {
+        return has_number(text, digits);
+    }
+    let (text, word) = (text.to_lowercase(), word.to_lowercase());
     let of_address = |letter: char| letter.is_alphanumeric() || "+-_@".contains(letter);
     let goes_on = |rest: &str| {
         let mut rest = rest.chars();
@@ -119,6 +123,53 @@ fn has_word(text: &str, word: &str) -> bool {
             let before = text[..at].chars().next_back();
             !before.is_some_and(|letter| of_address(letter) || letter == '.') && !goes_on(&text[at + word.len()..])
         })
+}
+
+/// Most characters between two digits of a phone number.
+const MOST_BETWEEN_DIGITS: usize = 3;
+
+/// Whether `text` contains a phone number with these digits, as people write it: `+49 157 998`, `0049-157-998`,
+/// `+49 (0)157/998`.
+fn has_number(text: &str, digits: &str) -> bool {
+    let is_end = |letter: Option<char>| !letter.is_some_and(|letter| letter.is_alphanumeric() || "_@".contains(letter));
+    let mut before = None;
+    for (at, letter) in text.char_indices() {
+        let begins = letter.is_ascii_digit() && is_end(before);
+        before = Some(letter);
+        if !begins {
+            continue;
+        }
+        let international = text[at..].strip_prefix("00").and_then(|rest| after_number(rest, digits));
+        let rest = international.or_else(|| after_number(&text[at..], digits));
+        if rest.is_some_and(|rest| is_end(rest.chars().next())) {
+            return true;
+        }
+    }
+    false
+}
+
+/// What follows these digits at the beginning of `text`.
+fn after_number<'t>(text: &'t str, digits: &str) -> Option<&'t str> {
+    let mut rest = text;
+    for digit in digits.chars() {
+        let mut between = 0;
+        while !rest.starts_with(digit) {
+            // `(0)` is dialled only within the country.
+            let (letter, after) = match rest.strip_prefix("(0)") {
+                Some(after) => ('(', after),
+                None => rest.chars().next().map(|letter| (letter, &rest[letter.len_utf8()..]))?,
+            };
+            between += 1;
+            if between > MOST_BETWEEN_DIGITS
+                || !(letter.is_whitespace() || "-./()\u{2010}\u{2011}\u{2013}".contains(letter))
+            {
+                return None;
+            }
+            rest = after;
+        }
+        rest = &rest[digit.len_utf8()..];
+    }
+    Some(rest)
 }
 
 /// Replaces the personal fields of an object.
@@ -359,6 +410,37 @@ mod tests {
         }
         assert!(has_word("call +14155550123!", "+14155550123") && !has_word("+141555501234", "+14155550123"));
         assert!(!has_word("anything", ""));
+    }
+
+    #[test]
+    fn a_phone_number_is_found_in_all_usual_spellings_and_not_in_other_numbers() {
+        for text in [
+            "+4915799887766",
+            "4915799887766",
+            "call +49 157 9988 7766.",
+            "0049-157-99887766",
+            "00 49 157 9988 7766",
+            "+49 (0)157 / 9988-7766",
+            "+49 (157) 9988.7766",
+            "49\u{a0}157\u{a0}9988\u{2011}7766, after 6",
+            "2 people, +49 157 99887766",
+        ] {
+            assert!(has_word(text, "+4915799887766"), "{text}");
+        }
+        for text in [
+            "+49157998877661",
+            "34915799887766",
+            "+49 157 9988 776",
+            "+49 157 9988 7767",
+            "0157 99887766",
+            "a4915799887766",
+            "4915799887766@x.com",
+            "49 157 and 9988 7766",
+            "4915799887766a",
+            "",
+        ] {
+            assert!(!has_word(text, "+4915799887766"), "{text}");
+        }
     }
 
     #[test]
