@@ -88,6 +88,10 @@ fn main() -> ExitCode {
         Ok(config) => config,
         Err(error) => return usage(&error),
     };
+    if let Some(kind) = config.generate {
+        let printed = config::generate(kind).and_then(|text| std::io::stdout().write_all(&text));
+        return printed.map_or_else(|error| fail(&format!("cannot print: {error}")), |()| ExitCode::SUCCESS);
+    }
     // One TLS provider for the process; the first call wins and there is only this one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     if config.healthcheck {
