@@ -1,7 +1,6 @@
 //! `--generate`: the manual page and the completions, made from the flags.
 
-use super::Config;
-use clap::{CommandFactory, ValueEnum};
+use clap::{Command, ValueEnum};
 use clap_complete::Shell;
 use std::io;
 
@@ -14,9 +13,9 @@ pub(crate) enum Generated {
     Fish,
 }
 
-/// The text of `kind`.
-pub(crate) fn generate(kind: Generated) -> io::Result<Vec<u8>> {
-    let (mut text, mut flags) = (Vec::new(), Config::command());
+/// The text of `kind` about these flags.
+pub(crate) fn generate(kind: Generated, mut flags: Command) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
     let shell = match kind {
         Generated::Man => {
             clap_mangen::Man::new(flags).render(&mut text)?;
