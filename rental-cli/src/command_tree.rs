@@ -61,7 +61,7 @@ The token comes from the environment: RENTAL_ADMIN_TOKEN, or RENTAL_ADMIN_TOKEN_
 /// The complete command tree, for parsing, completions and manual pages.
 pub(crate) fn command() -> Command {
     let command = Command::new("rental-cli")
-        .version(env!("CARGO_PKG_VERSION"))
+        .version(concat!(env!("CARGO_PKG_VERSION"), " (", env!("RENTAL_COMMIT"), ")"))
         .about("Manage a rental fleet from the command line")
         .subcommand_required(true)
         .arg_required_else_help(true)

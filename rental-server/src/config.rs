@@ -1,7 +1,9 @@
 //! Flags and environment, as `docs/reference.md` lists them.
 
+mod generated;
 mod network;
 
+pub(crate) use generated::{Generated, generate};
 pub(crate) use network::Network;
 
 use clap::{Parser, ValueEnum};
@@ -27,7 +29,7 @@ pub(crate) const UPGRADES_NEVER: &str = "; --store-upgrade never keeps this serv
 #[derive(Debug, Parser)]
 #[command(
     name = "rental-server",
-    version,
+    version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("RENTAL_COMMIT"), ")"),
     about = "Serves the rental platform's API.",
     after_help = "Examples:\n  rental-server --demo                         a server with sample data; Ctrl-C removes it\n  rental-server                                a server on ./rental.redb\n  rental-server --listen 0.0.0.0:8080 --store redb:/var/lib/rental/rental.redb --log-format json\n\nThe server reads the admin token from RENTAL_ADMIN_TOKEN or --admin-token-file, or makes one at the first start."
 )]
@@ -174,6 +176,10 @@ pub(crate) struct Config {
     /// Time between two messages to that collector
     #[arg(long, env = "RENTAL_OTLP_INTERVAL", default_value = "10s", value_name = "D", value_parser = duration)]
     pub(crate) otlp_interval: Duration,
+
+    /// Print the manual page or the completions of a shell, and exit
+    #[arg(long, value_name = "KIND")]
+    pub(crate) generate: Option<Generated>,
 
     /// Format of the log on stderr
     #[arg(long, env = "RENTAL_LOG_FORMAT", default_value = "text", value_name = "FORMAT")]

@@ -60,7 +60,7 @@ use crate::{
     upgrade::Ended,
     webhooks::Hooks,
 };
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use futures_util::future::{join, join_all, try_join_all};
 use rental_core::{
     operations,
@@ -88,6 +88,10 @@ fn main() -> ExitCode {
         Ok(config) => config,
         Err(error) => return usage(&error),
     };
+    if let Some(kind) = config.generate {
+        let printed = config::generate(kind, Config::command()).and_then(|text| std::io::stdout().write_all(&text));
+        return printed.map_or_else(|error| fail(&format!("cannot print: {error}")), |()| ExitCode::SUCCESS);
+    }
     // One TLS provider for the process; the first call wins and there is only this one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     if config.healthcheck {

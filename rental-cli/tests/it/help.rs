@@ -20,6 +20,14 @@ fn the_reference_is_what_help_says() {
     );
 }
 
+#[test]
+fn the_version_has_the_commit_of_the_build() {
+    let ran = Ran::of(&mut cli(&["--version"]));
+    let commit = ran.stdout.trim_end().strip_prefix(concat!("rental-cli ", env!("CARGO_PKG_VERSION"), " ("));
+    let commit = commit.and_then(|rest| rest.strip_suffix(')')).expect(&ran.stdout);
+    assert!(commit.len() >= 7 && commit.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{commit}");
+}
+
 /// Appends the help of a command and of all below it.
 fn describe(path: &[&str], reference: &mut String) {
     let ran = Ran::of(&mut cli(&[path, &["--help"]].concat()));

@@ -21,7 +21,7 @@ use std::{
     process::Command,
 };
 
-const DOCUMENTS: [&str; 43] = [
+const DOCUMENTS: [&str; 44] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -42,6 +42,7 @@ const DOCUMENTS: [&str; 43] = [
     "docs/troubleshooting.md",
     "docs/upgrade.md",
     "docs/deploy.md",
+    "docs/releases.md",
     "docs/imports.md",
     "docs/runbook.md",
     "docs/limits.md",

@@ -359,7 +359,7 @@ fn help_names_the_variable_of_every_flag() {
         let prefix = if name == "otlp-endpoint" { "OTEL_EXPORTER_" } else { "RENTAL_" };
         let variable = format!("[env: {prefix}{}{end}", name.replace('-', "_").to_uppercase());
         // A variable that stays set would replace a key that is lost later, too, or check instead of serving.
-        let without = ["demo", "healthcheck", "replace-master-key"].contains(&name);
+        let without = ["demo", "generate", "healthcheck", "replace-master-key"].contains(&name);
         assert!(block.contains(&variable) != without, "{variable} in {block}");
     }
     for flag in [
@@ -377,10 +377,29 @@ fn help_names_the_variable_of_every_flag() {
     }
     assert!(ended.stdout.contains("RENTAL_ADMIN_TOKEN"));
     let version = run(directory.path(), &["--version"], &[]);
-    assert_eq!(
-        (version.code, version.stdout.trim_end()),
-        (Some(0), concat!("rental-server ", env!("CARGO_PKG_VERSION")))
-    );
+    let commit = version.stdout.trim_end().strip_prefix(concat!("rental-server ", env!("CARGO_PKG_VERSION"), " ("));
+    let commit = commit.and_then(|rest| rest.strip_suffix(')')).expect(&version.stdout);
+    assert!(version.code == Some(0) && commit.len() >= 7, "{}", version.stdout);
+    assert!(commit.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{commit}");
+}
+
+#[test]
+fn the_manual_page_and_the_completions_name_every_flag() {
+    let directory = directory();
+    let help = run(directory.path(), &["--help"], &[]).stdout;
+    let flags: Vec<&str> =
+        help.lines().filter_map(|line| line.trim().strip_prefix("--")?.split([' ', '.']).next()).collect();
+    assert!(flags.len() > 30, "{flags:?}");
+    for (kind, sign) in [("man", r"\-\-"), ("bash", "--"), ("zsh", "--"), ("fish", "-l ")] {
+        // Settings of the machine are neither needed nor printed.
+        let made = run(directory.path(), &["--generate", kind], &[("RENTAL_STORE", "postgres://of@a.host/secret")]);
+        assert_eq!((made.code, made.stderr.as_str()), (Some(0), ""), "{kind}");
+        assert!(!made.stdout.contains("a.host"), "{kind}");
+        for flag in &flags {
+            let flag = if kind == "man" { flag.replace('-', r"\-") } else { (*flag).to_owned() };
+            assert!(made.stdout.contains(&format!("{sign}{flag}")), "{kind} {flag}: {}", made.stdout);
+        }
+    }
 }
 
 #[test]
