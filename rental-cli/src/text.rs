@@ -19,17 +19,31 @@ pub(crate) fn printable(text: &str) -> String {
     })
 }
 
-/// Escapes, as JSON does, the characters from DEL on that terminals obey. The JSON value stays the same.
-///
-/// JSON cannot contain the control characters below DEL in strings, and text of this program colours lines with them.
-pub(crate) fn printable_json(text: &str) -> Cow<'_, str> {
-    let unsafe_char = |char: char| char >= '\u{7f}' && (char.is_control() || is_format(char));
-    if !text.contains(unsafe_char) {
+/// Escapes, as JSON does, the characters of a document that terminals obey. A JSON value stays the same. Tabs and ends of
+/// lines stay in other documents too.
+pub(crate) fn printable_document(text: &str) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let ends_line = |at: usize| bytes.get(at + 1) == Some(&b'\n');
+    escaped(text, |at, char| match char {
+        '\n' | '\t' => false,
+        '\r' => !ends_line(at),
+        _ => char.is_control() || is_format(char),
+    })
+}
+
+/// The same for text of this program, which colours lines by control characters below DEL: in its values they are escaped.
+pub(crate) fn printable_styled(text: &str) -> Cow<'_, str> {
+    escaped(text, |_, char| char >= '\u{7f}' && (char.is_control() || is_format(char)))
+}
+
+/// The text, in which the characters that a terminal would obey are written as in JSON.
+fn escaped(text: &str, is_unsafe: impl Fn(usize, char) -> bool) -> Cow<'_, str> {
+    if !text.char_indices().any(|(at, char)| is_unsafe(at, char)) {
         return text.into();
     }
     let mut out = String::with_capacity(text.len() + 16);
-    for char in text.chars() {
-        if unsafe_char(char) {
+    for (at, char) in text.char_indices() {
+        if is_unsafe(at, char) {
             for unit in char.encode_utf16(&mut [0; 2]) {
                 // Writing to a string does not fail.
                 let _ = write!(out, "\\u{unit:04x}");
@@ -59,7 +73,7 @@ fn is_format(char: char) -> bool {
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Lines of JSON on their way to a terminal, escaped by [`printable_json`].
+/// Lines of JSON on their way to a terminal, escaped by [`printable_document`].
 pub(crate) struct JsonLines<W> {
     to: W,
     /// The beginning of a line.
@@ -74,7 +88,7 @@ impl<W: Write> JsonLines<W> {
     fn write_held(&mut self, until: usize) -> io::Result<()> {
         let rest = self.held.split_off(until);
         let lines = std::mem::replace(&mut self.held, rest);
-        self.to.write_all(printable_json(&String::from_utf8_lossy(&lines)).as_bytes())
+        self.to.write_all(printable_document(&String::from_utf8_lossy(&lines)).as_bytes())
     }
 }
 
@@ -134,8 +148,10 @@ mod tests {
     #[test]
     fn escaped_json_has_the_same_value() {
         let json = "{\"a\":\"\u{9b}2J \u{202e}\u{7f} \u{e0041} é\"}\n";
-        let escaped = printable_json(json);
+        let escaped = printable_document(json);
         assert_eq!(escaped, "{\"a\":\"\\u009b2J \\u202e\\u007f \\udb40\\udc41 é\"}\n");
+        assert_eq!(printable_document("a\u{1b}]0;x\u{7}b\rc\t\r\n\u{0}"), "a\\u001b]0;x\\u0007b\\u000dc\t\r\n\\u0000");
+        assert_eq!(printable_styled("\u{1b}[1mbold\u{9b}2J"), "\u{1b}[1mbold\\u009b2J");
         let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
         assert_eq!(value(&escaped), value(json));
     }

@@ -72,10 +72,10 @@ fn hide(json: &mut Value) {
     const SECRET: [&str; 4] = ["secret", "token", "key", "url"];
     match json {
         Value::Object(members) => members.iter_mut().for_each(|(name, value)| {
-            // The URL of a calendar feed opens it.
+            // The URL of a calendar feed opens it, and so does the path of the calendar of a vehicle.
             let secret = SECRET.iter().any(|word| name == word || name.ends_with(&format!("_{word}")));
             match value {
-                Value::String(text) if secret => "***".clone_into(text),
+                Value::String(text) if secret || text.starts_with("/calendar/") => "***".clone_into(text),
                 _ => hide(value),
             }
         }),
@@ -94,6 +94,8 @@ mod tests {
         let text = shown(body);
         assert!(text.contains("\"id\":\"1\"") && text.contains("\"token\":null"), "{text}");
         assert!(!text.contains("rk_live") && !text.contains("whsec") && !text.contains("\"y\""), "{text}");
+        let feed = shown(br#"{"path":"/calendar/0190d0f2.ics","other":"/calendar"}"#);
+        assert!(!feed.contains("0190d0f2") && feed.contains("\"/calendar\""), "{feed}");
         assert_eq!(shown(b"a,b\n1,2\n"), "(8 bytes)");
         let long = format!("{{\"a\":\"{}\"}}", "é".repeat(5000));
         assert!(shown(long.as_bytes()).chars().count() < BODY_CHARS + 40);

@@ -13,7 +13,7 @@ pub(crate) mod whole_file;
 use crate::{
     edge,
     failure::Failure,
-    text::{printable, printable_json, wrapped},
+    text::{printable, printable_document, printable_styled, wrapped},
 };
 use clock::Clock;
 use columns::Column;
@@ -70,8 +70,8 @@ impl Output {
     /// Prints one JSON value, or what `--jq` makes of it.
     pub(crate) fn json(&self, json: &str) -> Result<(), Failure> {
         match &self.filter {
-            Some(filter) => print(&filter.run(json)?),
-            None => print(&format!("{}\n", json.trim())),
+            Some(filter) => print_document(&filter.run(json)?),
+            None => print_document(&format!("{}\n", json.trim())),
         }
     }
 
@@ -251,7 +251,7 @@ pub(crate) fn show_failure(failure: &Failure, json: bool) {
             let _ = error.print();
             return;
         }
-        _ if json && io::stderr().is_terminal() => printable_json(&failure.json()).into_owned() + "\n",
+        _ if json && io::stderr().is_terminal() => printable_document(&failure.json()).into_owned() + "\n",
         _ if json => failure.json() + "\n",
         _ => style::report(&failure.text()),
     };
@@ -259,18 +259,27 @@ pub(crate) fn show_failure(failure: &Failure, json: bool) {
     let _ = anstream::stderr().write_all(text.as_bytes());
 }
 
-/// Writes a document to stdout: text like [`print()`], other bytes as they are.
+/// Writes a document to stdout as it is, or on a terminal without the characters that it would obey.
 pub(crate) fn print_bytes(document: &[u8]) -> Result<(), Failure> {
-    if let Ok(text) = std::str::from_utf8(document) {
-        return print(text);
+    if io::stdout().is_terminal() {
+        return print_document(&String::from_utf8_lossy(document));
     }
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(document).and_then(|()| stdout.flush()).map_err(Failure::stdout)
+    write(document)
 }
 
-/// Writes data to stdout and flushes it. On a terminal, characters that it would obey are escaped as in JSON.
+/// Writes JSON, or what was made of it. On a terminal, characters that it would obey are escaped as in JSON.
+fn print_document(text: &str) -> Result<(), Failure> {
+    let text = if io::stdout().is_terminal() { printable_document(text) } else { text.into() };
+    write(text.as_bytes())
+}
+
+/// Writes text of this program, whose values are escaped, to stdout and flushes it.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let text = if io::stdout().is_terminal() { printable_styled(text) } else { text.into() };
+    write(text.as_bytes())
+}
+
+fn write(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
-    let text = if stdout.is_terminal() { printable_json(text) } else { text.into() };
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(Failure::stdout)
+    stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(Failure::stdout)
 }

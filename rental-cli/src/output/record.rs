@@ -2,7 +2,7 @@
 
 use crate::{
     failure::Failure,
-    text::{printable, printable_json},
+    text::{printable, printable_document},
 };
 use rental_core::value::Currency;
 use serde::{
@@ -135,7 +135,7 @@ fn plain(raw: &RawValue) -> Option<String> {
         "null" => None,
         text if text.starts_with('"') => serde_json::from_str::<String>(text).ok().map(|text| printable(&text)),
         // JSON allows line breaks and tabs between tokens only, so replacing them changes no value.
-        text => Some(printable_json(text).replace(['\n', '\r', '\t'], " ")),
+        text => Some(printable_document(text).replace(['\n', '\r', '\t'], " ")),
     }
 }
 
