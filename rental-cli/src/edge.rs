@@ -37,6 +37,12 @@ pub(crate) fn secret_digits() -> String {
     format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple())
 }
 
+/// A random id of a span, which is not 0 (W3C Trace Context).
+#[expect(clippy::disallowed_methods, reason = "the only source of randomness")]
+pub(crate) fn span_id() -> u64 {
+    Uuid::new_v4().as_u64_pair().1
+}
+
 /// A random id of this process among the writers of a database.
 #[expect(clippy::disallowed_methods, reason = "the only source of randomness")]
 pub(crate) fn server_id() -> Uuid {

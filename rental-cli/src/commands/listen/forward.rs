@@ -93,6 +93,7 @@ impl Forward {
             .header(&self.signature, signature)
             .header(&self.event_id, event.id.to_string())
             .header(&self.event_type, &event.kind)
+            .header("traceparent", format!("00-{}-{:016x}-00", event.id.uuid().simple(), edge::span_id()))
             .body(event.body.clone())
             .send();
         let (status, problem, excerpt) = match sent {

@@ -294,7 +294,9 @@ fn a_forwarded_event_is_what_the_server_itself_delivers() {
     let id = organization.raw("POST", "/v1/leads", &[], b"{\"raw_data\":{\"a\": \n1.50}}").id();
     let [theirs, ours_seen] = [&theirs, &ours].map(|receiver| receiver.wait_for(1).remove(0));
     assert_eq!((&ours_seen.line, &ours_seen.body), (&theirs.line, &theirs.body));
-    let differs = ["acme-signature", "host"];
+    let trace = |seen: &crate::support::receiver::Seen| seen.header("traceparent").split('-').nth(1).map(str::to_owned);
+    assert_eq!(trace(&ours_seen), trace(&theirs));
+    let differs = ["acme-signature", "host", "traceparent"];
     let headers = |seen: &crate::support::receiver::Seen| {
         let mut headers = seen.headers.clone();
         for (name, value) in &mut headers {
