@@ -33,6 +33,8 @@ mod panics;
 #[expect(dead_code, reason = "the target uses a part of it")]
 #[path = "../../rental-server/src/shares.rs"]
 mod shares;
+#[path = "../../rental-server/src/trace_context.rs"]
+mod trace_context;
 mod config;
 /// The simulated disk of the tests of the engine.
 #[expect(dead_code, reason = "the target uses a part of it")]

@@ -14,6 +14,7 @@ use crate::{
     },
 };
 use futures_util::StreamExt;
+use prometheus_client::metrics::gauge::Gauge;
 use std::{
     collections::BTreeSet,
     io::{Read, Write},
@@ -70,7 +71,11 @@ impl Service for Echo {
         &self.draining
     }
 
-    fn served(&self, _: Option<&Place>, _: u16, _: Duration) {}
+    fn served(&self, _: &Call, _: Option<&Place>, _: u16, _: Duration) {}
+
+    fn in_flight(&self) -> Gauge {
+        Gauge::default()
+    }
 
     fn opened(&self) {}
 
