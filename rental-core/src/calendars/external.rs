@@ -158,6 +158,8 @@ fn add(
     found: &mut BTreeMap<String, ExternalEvent>,
 ) -> Result<(), String> {
     let (Some(start), Some(end)) = (zones.day(one.start), zones.day(one.end)) else { return Ok(()) };
+    // The parser can lose the zone of a damaged start, so that the end comes first: the day of the start is taken.
+    let end = end.max(start);
     if end < reading.window.0 || start >= reading.window.1 || (end == reading.window.0 && start < end) {
         return Ok(());
     }

@@ -26,6 +26,13 @@ fn event(lines: &str) -> String {
     format!("BEGIN:VEVENT\nUID:a@example.com\nDTSTAMP:20260505T093000Z\nSUMMARY:A\n{lines}\nEND:VEVENT")
 }
 
+/// Found by fuzzing: the parser takes a start whose time has control characters, without its zone.
+#[test]
+fn no_event_ends_before_it_begins() {
+    let event = event("DTSTART:20261201T\u{4}\0\0\0\0\0\0\0000000Z\nDTEND:20261201T000001Z");
+    assert_eq!(days(&event), ["A 2026-12-01/2026-12-01"]);
+}
+
 #[test]
 fn airbnb() {
     let text = "BEGIN:VCALENDAR\r\nPRODID:-//Airbnb Inc//Hosting Calendar 1.0//EN\r\nCALSCALE:GREGORIAN\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\n\
