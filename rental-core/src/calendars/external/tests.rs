@@ -29,7 +29,7 @@ fn event(lines: &str) -> String {
 /// Found by fuzzing: the parser takes a start whose time has control characters, without its zone.
 #[test]
 fn no_event_ends_before_it_begins() {
-    let event = event("DTSTART:20261201T\u{4}\0\0\0\0\0\0\0000000Z\nDTEND:20261201T000001Z");
+    let event = event("DTSTART:20261201T\u{4}\0\0\0\0\0\0\u{0}000000Z\nDTEND:20261201T000001Z");
     assert_eq!(days(&event), ["A 2026-12-01/2026-12-01"]);
 }
 
