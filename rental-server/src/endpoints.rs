@@ -11,7 +11,7 @@ use crate::{
         call::{Body, Call},
         paths::{Paths, Place},
         problem::Problem,
-        reply::Handled,
+        reply::{self, Handled},
         serve::Service,
     },
     observability, operator, reference,
@@ -110,7 +110,12 @@ impl Service for Server {
                 Handler::Operator(handle) => Box::pin(admitted(handle, endpoint, (app, call, id), body)).await,
                 Handler::Owner(handle) => Box::pin(admitted(handle, endpoint, (app, call, id), body)).await,
             };
-            handled.map_err(|problem| noted(app, call, endpoint, problem))
+            let handled = handled.map_err(|problem| noted(app, call, endpoint, problem));
+            if reply::turns_away(&handled) {
+                // Boxed: it is rare.
+                Box::pin(app.refusals.wait(app.nanos_since_start())).await;
+            }
+            handled
         }
     }
 

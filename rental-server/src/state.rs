@@ -4,7 +4,7 @@ use crate::{
     access::{
         authentication::Authenticator,
         failures::Failures,
-        limiter::{Bucket, Limit},
+        limiter::{Bucket, Limit, Pace},
         operators::Operators,
         quotas::Tenants,
     },
@@ -86,6 +86,8 @@ pub(crate) struct App {
     pub(crate) operators_responses: Arc<Share>,
     /// Limits the log lines about requests that got no share.
     pub(crate) crowded_lines: Bucket,
+    /// When clients are told that their key is unknown, or that they send too much.
+    pub(crate) refusals: Pace,
     pub(crate) started: Instant,
     /// Set when the shutdown begins.
     pub(crate) draining: Arc<AtomicBool>,
@@ -126,6 +128,7 @@ impl App {
             hooks,
             documents,
             crowded_lines: Bucket::default(),
+            refusals: Pace::default(),
             bodies: Shares::new(MOST_BODY_BYTES.max(limits.max_body.saturating_mul(LARGEST_BODIES))),
             responses: Shares::new(MOST_RESPONSE_BYTES),
             operators_responses: Arc::default(),

@@ -114,12 +114,36 @@ pub(crate) async fn holders(
     let mut found =
         read::<Vehicle>(store, organization, &look_up, |vehicle| (vehicle.id, assignment::of_fields(&vehicle.names())))
             .await?;
-    let recorded =
-        read::<VehicleAssignments>(store, organization, &look_up, |all| (all.vehicle_id, all.assignments)).await?;
+    let recorded = recorded(store, organization, &look_up).await?;
     found.retain(|(vehicle, _)| !recorded.iter().any(|(known, _)| known == vehicle));
     found.extend(recorded);
+    Ok(like(named, found))
+}
+
+/// The same without the vehicles whose fields alone tell it: those with a record, as each has that no longer has the number.
+///
+/// # Errors
+/// The store is not available.
+pub(crate) async fn recorded_holders(
+    store: &dyn Store,
+    organization: OrganizationId,
+    named: &Assignment,
+) -> Result<Vec<Held>, Error> {
+    let Some(look_up) = named.look_up() else { return Ok(Vec::new()) };
+    Ok(like(named, recorded(store, organization, &look_up).await?))
+}
+
+fn like(named: &Assignment, found: Vec<(VehicleId, Vec<Assignment>)>) -> Vec<Held> {
     let held = found.into_iter().flat_map(|(vehicle, list)| list.into_iter().map(move |one| (vehicle, one)));
-    Ok(held.filter(|(_, one)| one.is_like(named)).collect())
+    held.filter(|(_, one)| one.is_like(named)).collect()
+}
+
+async fn recorded(
+    store: &dyn Store,
+    organization: OrganizationId,
+    look_up: &IndexPrefix,
+) -> Result<Vec<(VehicleId, Vec<Assignment>)>, Error> {
+    read::<VehicleAssignments>(store, organization, look_up, |all| (all.vehicle_id, all.assignments)).await
 }
 
 /// Whether a vehicle has or had a number with one of these look-ups. One call of the store: most new numbers are nobody's.

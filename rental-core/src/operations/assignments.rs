@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     error::{Error, FieldCode, FieldErrors},
-    fleet::{Held, has_holders, holders},
+    fleet::{Held, has_holders, holders, recorded_holders},
     request::body::Verb,
     resources::{
         Object, Outcome, Resource,
@@ -154,7 +154,10 @@ pub(super) async fn follow(
     let look_ups: Vec<IndexPrefix> = own.iter().filter_map(Assignment::look_up).collect();
     let is_known = has_holders(store, organization.id, &look_ups).await?;
     for named in own.into_iter().filter(|_| is_known) {
-        held.extend(holders(store, organization.id, &named).await?);
+        held.extend(match before {
+            Some(_) => holders(store, organization.id, &named).await?,
+            None => recorded_holders(store, organization.id, &named).await?,
+        });
     }
     // When a new vehicle has a number that another one still has, nobody knows which of them has it: it did not move.
     let tells = |one: &Assignment| before.is_some() || one.to.is_some();

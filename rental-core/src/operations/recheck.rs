@@ -37,8 +37,8 @@ pub(super) async fn mark(
         // Another posting of the passage may no longer be the second one.
         for (vehicle, at) in [before.posting, after.posting].into_iter().flatten() {
             let from = at.day_number().saturating_sub(1);
-            if has_attachments(store, organization, vehicle, from).await? {
-                put(store, edge, organization, (vehicle, from), batch).await?;
+            for mark in with_attachments(store, organization, vec![(vehicle, from)]).await? {
+                put(store, edge, organization, mark, batch).await?;
             }
         }
     }
@@ -72,10 +72,8 @@ pub(super) async fn mark(
     }
     marks.sort_unstable();
     marks.dedup_by_key(|(vehicle, _)| *vehicle);
-    for (vehicle, from) in marks {
-        if has_attachments(store, organization, vehicle, from).await? {
-            put(store, edge, organization, (vehicle, from), batch).await?;
-        }
+    for mark in with_attachments(store, organization, marks).await? {
+        put(store, edge, organization, mark, batch).await?;
     }
     Ok(())
 }
@@ -110,14 +108,23 @@ pub(crate) fn automatic(organization: OrganizationId, spec: &ResourceSpec, vehic
     Span { from: place(from), to: place(u32::MAX), order: Order::Ascending, follow: None }
 }
 
-async fn has_attachments(
+/// Those of the vehicles that have automatic attachments on their day or later. One call of the store.
+async fn with_attachments(
     store: &dyn Store,
     organization: OrganizationId,
-    vehicle: VehicleId,
-    from: u32,
-) -> Result<bool, Error> {
-    let scans = [&toll::SPEC, &violation::SPEC].map(|spec| (automatic(organization, spec, vehicle, from), 1));
-    Ok(store.scan_each(&scans).await?.iter().any(|rows| !rows.is_empty()))
+    mut marks: Vec<(VehicleId, u32)>,
+) -> Result<Vec<(VehicleId, u32)>, Error> {
+    if marks.is_empty() {
+        return Ok(marks);
+    }
+    let entries = |(vehicle, from): &(VehicleId, u32)| {
+        [&toll::SPEC, &violation::SPEC].map(|spec| (automatic(organization, spec, *vehicle, *from), 1))
+    };
+    let scans: Vec<(Span, usize)> = marks.iter().flat_map(entries).collect();
+    let found = store.scan_each(&scans).await?;
+    let mut of_each = found.chunks(2);
+    marks.retain(|_| of_each.next().is_some_and(|rows| rows.iter().any(|rows| !rows.is_empty())));
+    Ok(marks)
 }
 
 /// Adds the mark of a vehicle, or extends the one that it has.

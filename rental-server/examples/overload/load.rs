@@ -6,6 +6,7 @@
 
 use futures_util::future::join_all;
 use std::{
+    borrow::Cow,
     cell::Cell,
     io,
     sync::atomic::{AtomicBool, Ordering},
@@ -23,6 +24,9 @@ const WAITS: Duration = Duration::from_millis(20);
 const ON_TIME: Duration = Duration::from_millis(2);
 /// No response at all within this time is a failure.
 const LONGEST: Duration = Duration::from_secs(60);
+
+/// Stands in a request for a plate that no other request of the load has.
+pub(crate) const PLATE: &str = "PLATE-000000000";
 
 /// A load: who sends what, how often, and on how many connections.
 pub(crate) struct Load<'l> {
@@ -202,14 +206,26 @@ impl Load<'_> {
                 connection.insert(BufReader::new(stream))
             }
         };
-        let request = &self.requests[turn.replace(turn.get() + 1) % self.requests.len()];
-        stream.get_mut().write_all(request).await?;
+        let turn = turn.replace(turn.get() + 1);
+        let request = with_own_plate(&self.requests[turn % self.requests.len()], self.seed, turn);
+        stream.get_mut().write_all(&request).await?;
         let (status, closes) = read(stream).await?;
         if closes {
             *connection = None;
         }
         Ok(status)
     }
+}
+
+/// The request with a plate of its own, of the same length.
+fn with_own_plate(request: &[u8], seed: u64, turn: usize) -> Cow<'_, [u8]> {
+    let Some(at) = request.windows(PLATE.len()).position(|part| part == PLATE.as_bytes()) else {
+        return Cow::Borrowed(request);
+    };
+    let mut own = request.to_vec();
+    let plate = format!("P{:05}{:09}", seed % 100_000, turn % 1_000_000_000);
+    own[at..at + PLATE.len()].copy_from_slice(plate.as_bytes());
+    Cow::Owned(own)
 }
 
 /// Reads a response: its status, and whether the server closes the connection.

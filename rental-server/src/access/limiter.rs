@@ -1,6 +1,15 @@
-//! Rate limit per key: the generic cell rate algorithm, as one number for each key.
+//! Rate limit per key: the generic cell rate algorithm, as one number for each key. And the pace of refusals.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+/// Clients that are turned away per second without a pause; twice as many at once.
+const REFUSALS_AT_ONCE: u32 = 1000;
+/// How long the others wait for their refusal, on average: from half of it to one and a half, so that those who were refused
+/// together do not come back together. A client that ignores refusals sends its next request that much later.
+const REFUSAL_PAUSE: Duration = Duration::from_millis(100);
 
 /// Requests per second for each key, with a burst of twice that.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +29,21 @@ pub(crate) struct RateLimitStatus {
     pub(crate) remaining: u64,
     /// Whole seconds, rounded up: after them a refused request is allowed.
     pub(crate) wait_secs: u64,
+}
+
+/// Keeps a flood of refused requests from taking the processors from others.
+#[derive(Debug, Default)]
+pub(crate) struct Pace(Bucket);
+
+impl Pace {
+    /// Waits when many clients were turned away lately. `now`: nanoseconds since the server started.
+    pub(crate) async fn wait(&self, now: u64) {
+        if !Limit::new(REFUSALS_AT_ONCE).take(&self.0, now).allowed {
+            // The low digits of the time are as good as random.
+            let pause = REFUSAL_PAUSE.as_nanos() as u64;
+            tokio::time::sleep(Duration::from_nanos(pause / 2 + now % pause)).await;
+        }
+    }
 }
 
 const SECOND: u64 = 1_000_000_000;
@@ -71,6 +95,7 @@ impl Limit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt as _;
     use proptest::prelude::*;
 
     #[test]
@@ -82,6 +107,15 @@ mod tests {
         assert!(!at(99).allowed);
         assert!(at(100).allowed);
         assert!(!at(100).allowed);
+    }
+
+    #[tokio::test]
+    async fn refusals_are_sent_at_once_until_there_are_many() {
+        let pace = Pace::default();
+        let is_at_once = |now| pace.wait(now).now_or_never().is_some();
+        assert!((0..2 * REFUSALS_AT_ONCE).all(|_| is_at_once(0)));
+        assert!(!is_at_once(0));
+        assert!(is_at_once(SECOND));
     }
 
     proptest! {

@@ -34,6 +34,15 @@ pub(crate) struct Reply {
     pub(crate) parts: Option<Parts>,
 }
 
+/// Whether a client is told that it shows no valid key, or that it sends too much.
+pub(crate) fn turns_away(handled: &Handled) -> bool {
+    match handled {
+        Ok(reply) => reply.status == StatusCode::TOO_MANY_REQUESTS,
+        Err(Problem::TooManyFailures { .. }) => true,
+        Err(problem) => problem.failed_authentication().is_some(),
+    }
+}
+
 /// A document that stays the same while the process runs, with its ETag.
 pub(crate) struct Document {
     body: Bytes,
