@@ -40,6 +40,8 @@ pub(crate) struct Call {
     reading: AtomicBool,
     /// Whether the body was read to its end.
     read: AtomicBool,
+    /// Whether the body has a trailer.
+    trailer: AtomicBool,
     /// Who calls what as an operator. Set after the check of the token; empty for API keys.
     pub(crate) admitted: OnceLock<Admitted>,
     /// The organization of the API key. Set only where spans are recorded.
@@ -68,6 +70,7 @@ impl Call {
             clock: FixedClock::new(),
             reading: AtomicBool::new(false),
             read: AtomicBool::new(false),
+            trailer: AtomicBool::new(false),
             admitted: OnceLock::new(),
             organization: OnceLock::new(),
             in_flight,
@@ -104,21 +107,20 @@ impl Call {
         self.in_flight.traffic().is_secure()
     }
 
-    /// Whether the request names its host as HTTP/1.1 demands: exactly once (RFC 9112, 3.2). In HTTP/2 a part of the path
-    /// does, and hyper checks it.
-    pub(super) fn has_one_host(&self) -> bool {
-        let mut hosts = self.headers.get_all(header::HOST).iter();
-        match (self.version, hosts.next(), hosts.next()) {
-            (_, Some(_), Some(_)) => false,
-            (version, host, None) => host.is_some() || version != Version::HTTP_11,
-            (_, None, Some(_)) => false,
-        }
+    /// The version of HTTP, and the target of the request.
+    pub(super) fn version_and_target(&self) -> (Version, &Uri) {
+        (self.version, &self.uri)
     }
 
-    /// Whether the client may still send a part of the body. The connection is closed after the response then, and the
-    /// response says so (RFC 9112, 9.6).
+    /// Notes that the body has a trailer.
+    pub(super) fn has_trailer(&self) {
+        self.trailer.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the client may still send a part of the body, or has sent a trailer, whose end is not certain. The connection is
+    /// closed after the response then, and the response says so (RFC 9112, 9.6).
     pub(crate) fn has_unread_body(&self) -> bool {
-        self.has_body && !self.read.load(Ordering::Relaxed)
+        self.has_body && (!self.read.load(Ordering::Relaxed) || self.trailer.load(Ordering::Relaxed))
     }
 
     /// Whether the handler waits for the body.

@@ -48,6 +48,8 @@ pub(crate) enum Problem {
     },
     /// The organization or connection has its share of what the server can do at the same time.
     Crowded,
+    /// The body has a transfer coding besides `chunked`.
+    TransferCoding,
     BodyTimeout,
     BodyBroken,
     /// The server upgrades its store and serves no requests yet.
@@ -158,6 +160,7 @@ fn class(problem: &Problem) -> Class {
         Problem::TooManyRequests { .. } => (StatusCode::TOO_MANY_REQUESTS, RATE, "rate_limited"),
         Problem::QuotaExceeded(_) => (StatusCode::FORBIDDEN, PERMISSION, "quota_exceeded"),
         Problem::TooManyFailures { .. } => (StatusCode::TOO_MANY_REQUESTS, RATE, "too_many_failures"),
+        Problem::TransferCoding => (StatusCode::NOT_IMPLEMENTED, REQUEST, "transfer_encoding_unsupported"),
         Problem::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, REQUEST, "request_timeout"),
         Problem::BodyBroken => (StatusCode::BAD_REQUEST, REQUEST, "body_invalid_json"),
         Problem::ExportRequired(_) => (StatusCode::CONFLICT, REQUEST, "export_required"),
@@ -228,6 +231,9 @@ fn message(problem: &Problem) -> String {
             "The server is busy, and this client has its share of the requests in progress. Nothing was changed. Send fewer \
              requests at once, and this one again after `Retry-After` seconds, with the same idempotency key."
                 .into()
+        }
+        Problem::TransferCoding => {
+            "The header `Transfer-Encoding` must be `chunked`, or be left out. Send the body without another coding.".into()
         }
         Problem::BodyTimeout => "The body did not arrive in time. Send it again.".into(),
         Problem::TaskFailing(task) => format!(
@@ -307,6 +313,7 @@ pub(crate) fn render(problem: &Problem, request_id: &str) -> (StatusCode, Bytes)
             error[format!("conflicting_{}_id", holder.object())] = json!(holder.uuid());
         }
         Problem::BadHeader { name, .. } => error["param"] = json!(name),
+        Problem::TransferCoding => error["param"] = json!("Transfer-Encoding"),
         _ => {}
     }
     error["request_id"] = json!(request_id);

@@ -6,6 +6,7 @@
 use crate::{
     http::{
         call::{Body, Call},
+        framing,
         paths::{Paths, Place},
         problem_log::log_problem,
         reply::{self, Handled, Problem, Reply},
@@ -34,8 +35,6 @@ use warp::{
 
 /// Tells browsers for a year to use this host with TLS only (RFC 6797).
 const ONLY_TLS: &str = "max-age=31536000";
-/// Refused before anything else: a proxy in front may have read another host (RFC 9112, 3.2).
-const WRONG_HOST: Problem = Problem::BadHeader { name: "Host", rule: "must be sent exactly once" };
 
 /// What serves the requests that the accept loop takes in.
 pub(crate) trait Service: Send + Sync + 'static {
@@ -105,13 +104,15 @@ fn bytes(parts: impl Parts) -> impl Stream<Item = Result<Bytes, Problem>> + Send
 }
 
 async fn serve<S: Service>(service: &Arc<S>, call: &Arc<Call>, parts: impl Parts) -> warp::reply::Response {
-    let found = if call.has_one_host() { service.paths().find(&call.method, call.path()) } else { Err(WRONG_HOST) };
+    let found = framing::check(call).map(|()| service.paths().find(&call.method, call.path()));
     let (place, outcome) = match found {
-        Ok(place) => {
+        Ok(Ok(place)) => {
             let outcome = in_time(service, &place, call, parts).await;
             (Some(place), outcome)
         }
-        Err(problem) => {
+        // Where its body ends is not certain: nothing behind the head is read.
+        Err(problem) => (None, Err(problem)),
+        Ok(Err(problem)) => {
             skip_arrived(call, pin!(bytes(parts)), service.max_body()).await;
             (None, Err(problem))
         }

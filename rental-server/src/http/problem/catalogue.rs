@@ -229,6 +229,13 @@ pub(crate) const CATALOGUE: &[Refusal] = &[
         "Retry with the same idempotency key. If it fails again, give the operator the request id, which is in the log.",
     ),
     refusal(
+        501,
+        REQUEST,
+        "transfer_encoding_unsupported",
+        "The body has a transfer coding besides `chunked`.",
+        "Send it with `Content-Length`, or with `Transfer-Encoding: chunked` alone.",
+    ),
+    refusal(
         503,
         API,
         "service_unavailable",

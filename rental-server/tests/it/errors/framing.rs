@@ -246,3 +246,73 @@ fn a_line_of_a_head_that_ends_without_a_carriage_return_is_refused() {
         assert_eq!(reply.status, status, "{request:?}");
     }
 }
+
+/// Sends a request to make a vehicle with this head and body, and returns the answer.
+fn answered(organization: &Organization<'_>, framing: &str, body: &[u8]) -> Reply {
+    send(organization, framing, body).unwrap_or_else(|error| panic!("{framing}: {error}"))
+}
+
+#[test]
+fn only_a_single_transfer_coding_chunked_is_served() {
+    let organization = Server::shared().organization();
+    let body = chunked(b"{\"name\":\"a\"}", 100);
+    for (framing, status, code) in [
+        ("Transfer-Encoding: gzip, chunked", 501, "transfer_encoding_unsupported"),
+        ("Transfer-Encoding: identity,chunked", 501, "transfer_encoding_unsupported"),
+        ("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked", 400, "parameter_invalid"),
+        ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", 400, "parameter_invalid"),
+        ("Transfer-Encoding: chunked, chunked", 501, "transfer_encoding_unsupported"),
+    ] {
+        let reply = answered(&organization, framing, &body);
+        let error = reply.error(status, "invalid_request_error", code);
+        assert_eq!(error["param"], "Transfer-Encoding", "{framing}");
+        assert_eq!(reply.header("connection"), Some("close"), "{framing}: where the body ends is not known");
+    }
+    assert_eq!(organization.get("/v1/vehicles").ok()["data"].as_array().map(Vec::len), Some(0));
+    answered(&organization, "transfer-encoding:  Chunked ", &body).ok();
+}
+
+#[test]
+fn a_host_that_is_no_host_is_refused() {
+    let server = Server::shared();
+    for (host, status) in [
+        ("a b/..@", 400),
+        ("a@b", 400),
+        ("a/b", 400),
+        ("a?b", 400),
+        ("a:b", 400),
+        ("a:1:2", 400),
+        ("[::1", 400),
+        ("[x]:80", 400),
+        ("a,b", 200),
+        ("", 200),
+        ("a.example:8080", 200),
+        ("a_b.example:", 200),
+        ("[::1]:8080", 200),
+    ] {
+        let mut connection = Connection::open(&server.address);
+        connection.write(format!("GET /healthz HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes()).unwrap();
+        let reply = connection.read_reply(false).unwrap();
+        assert_eq!(reply.status, status, "{host:?}: {}", reply.text());
+        if status == 400 {
+            assert_eq!(reply.error(400, "invalid_request_error", "parameter_invalid")["param"], "Host");
+        }
+    }
+}
+
+/// Whether a line of a trailer ends decides where the next request begins, and hyper takes a bare line feed in it.
+#[test]
+fn nothing_is_served_on_a_connection_after_a_trailer() {
+    let organization = Server::shared().organization();
+    for trailer in ["X: y\n", "X: y\r\n"] {
+        let mut connection = Connection::open(&organization.server.address);
+        let mut bytes = head(&organization, "Transfer-Encoding: chunked").into_bytes();
+        bytes.extend(format!("c\r\n{{\"name\":\"a\"}}\r\n0\r\n{trailer}\r\n").bytes());
+        bytes.extend(whole(&organization, "GET", "/healthz", "").bytes());
+        bytes.extend(whole(&organization, "GET", "/healthz", "").bytes());
+        connection.write(&bytes).unwrap();
+        let reply = connection.read_reply(false).unwrap();
+        assert_eq!(reply.header("connection"), Some("close"), "{trailer:?}: {}", reply.status);
+        assert!(connection.read_reply(false).is_err(), "{trailer:?}: a request behind it was served");
+    }
+}

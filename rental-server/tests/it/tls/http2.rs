@@ -154,6 +154,22 @@ fn an_early_response_ends_with_no_error_and_the_connection_stays() {
     });
 }
 
+/// A proxy that forwards by one of them and a server that reads the other would disagree (RFC 9113, 8.3.1).
+#[test]
+fn a_host_beside_another_authority_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let (server, pair) = start(directory.path(), &[]);
+    run(&server.address, &pair, async |client, _| {
+        for (host, status) in [("localhost", 200), ("LOCALHOST", 200), ("other.example", 400), ("localhost:1", 400)] {
+            let mut client = client.clone().ready().await.unwrap();
+            let mut request = request("GET", "/healthz", "");
+            request.headers_mut().insert("host", host.parse().unwrap());
+            let (response, _) = client.send_request(request, true).unwrap();
+            assert_eq!(response.await.unwrap().status(), status, "{host}");
+        }
+    });
+}
+
 #[test]
 fn a_body_that_is_not_as_long_as_announced_changes_nothing() {
     let directory = tempfile::tempdir().unwrap();
