@@ -49,7 +49,7 @@ pub(crate) enum Offered {
 }
 
 /// Whether a path is for operators only: their API, documents about it, and the metrics.
-fn is_for_operators(path: &str) -> bool {
+pub(crate) fn is_for_operators(path: &str) -> bool {
     path.contains("admin") || path == "/metrics"
 }
 

@@ -10,6 +10,7 @@ use crate::{
     },
     http::reply::{Document, Problem},
     metrics::Metrics,
+    reference::page::Site,
     shares::{Share, Shares},
     supervisor::Supervisor,
     usage::Usage,
@@ -54,11 +55,10 @@ pub(crate) struct Limits {
     pub(crate) rate: Option<Limit>,
 }
 
-/// The OpenAPI document and its page, as they are served.
+/// The OpenAPI document and its pages, as they are served.
 pub(crate) struct Documents {
     pub(crate) openapi: Document,
-    pub(crate) page: Document,
-    pub(crate) style: Document,
+    pub(crate) site: Site,
 }
 
 /// The server's state, shared by all connections.
