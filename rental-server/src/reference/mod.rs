@@ -57,7 +57,7 @@ fn content(media: &str) -> Value {
 }
 
 /// The endpoint of a file of the pages.
-fn file(path: &str, mut operation: Value) -> Endpoint {
+fn file(path: &'static str, mut operation: Value) -> Endpoint {
     if path.contains("{id}") {
         operation["parameters"] = json!([{
             "name": "id", "in": "path", "required": true, "description": "Name of the page, such as `vehicles`.",
@@ -65,8 +65,8 @@ fn file(path: &str, mut operation: Value) -> Endpoint {
         }]);
         operation["responses"]["404"] = json!({"$ref": "#/components/responses/Problem404"});
     }
-    get(path).documented(operation).open(|request| {
-        let reply = request.app.documents.site.reply(request.call);
+    get(path).documented(operation).open(move |request| {
+        let reply = request.app.documents.site.reply(request.call, path);
         Box::pin(async { reply })
     })
 }

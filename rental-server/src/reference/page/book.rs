@@ -50,7 +50,9 @@ impl<'d> Book<'d> {
     pub(super) fn new(document: &'d Value, names_operators_pages: bool) -> Self {
         let tags = array(&document["tags"]);
         let of = |for_operators| tags.iter().map(move |tag| Chapter::new(document, tag, for_operators));
-        let chapters = of(false).chain(of(true)).filter(|chapter| !chapter.operations.is_empty()).collect();
+        let chapters = of(false).chain(of(true)).filter(|chapter| !chapter.operations.is_empty());
+        let mut chapters: Vec<Chapter<'d>> = chapters.collect();
+        chapters.sort_by_key(|chapter| (chapter.for_operators, chapter.rank()));
         Self { document, chapters, names_operators_pages }
     }
 
@@ -87,19 +89,28 @@ impl<'d> Book<'d> {
 impl<'d> Chapter<'d> {
     fn new(document: &'d Value, tag: &'d Value, for_operators: bool) -> Self {
         let name = text(&tag["name"]);
-        let operations = object(&document["paths"])
+        let spec = resources::specs().find(|spec| capitalized(&spec.plural.replace('_', " ")) == name);
+        let mut operations: Vec<Operation<'d>> = object(&document["paths"])
             .flat_map(|(path, item)| object(item).map(move |(method, value)| (method, path, value)))
             .filter(|(_, path, value)| value["tags"][0] == tag["name"] && is_for_operators(path) == for_operators)
             .map(|(method, path, value)| Operation { method: method.to_uppercase(), path, value })
             .collect();
+        // What every resource has comes first, then what only this one has.
+        operations.sort_by_key(|operation| spec.is_some_and(|spec| !operation.is_generic(spec)));
         Self {
             name: name.to_lowercase().replace(' ', "_"),
             title: name.replace("Api ", "API "),
             description: text(&tag["description"]),
             for_operators,
-            spec: resources::specs().find(|spec| capitalized(&spec.plural.replace('_', " ")) == name),
+            spec,
             operations,
         }
+    }
+
+    /// Its place among the chapters: in the order of the resources.
+    fn rank(&self) -> usize {
+        let is_this = |spec: &ResourceSpec| self.spec.is_some_and(|own| own.object == spec.object);
+        resources::specs().position(is_this).unwrap_or(usize::MAX)
     }
 
     /// The path of its page.
@@ -112,6 +123,12 @@ impl<'d> Operation<'d> {
     /// The name of the operation.
     pub(super) fn id(&self) -> &'d str {
         text(&self.value["operationId"])
+    }
+
+    /// Whether it is about all objects of a resource, or about one: list, get, create, update or delete.
+    pub(super) fn is_generic(&self, spec: &ResourceSpec) -> bool {
+        let all = format!("/{}", spec.plural);
+        self.path.ends_with(&all) || self.path.ends_with(&(all + "/{id}"))
     }
 
     pub(super) fn summary(&self) -> &'d str {

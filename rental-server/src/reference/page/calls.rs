@@ -58,6 +58,8 @@ impl Call {
             "calendar" => "interval",
             "review" => "item",
             "calendar_feed" | "create_calendar_feed" | "delete_calendar_feed" => "feed",
+            // `rental` is the client.
+            _ if spec.object == "rental" => "booking",
             _ => spec.object,
         };
         let ids = array(&operation.value["parameters"]).iter().find(|one| one["in"] == "path");

@@ -87,7 +87,9 @@ pub(super) fn required_query(operation: &Operation<'_>) -> String {
 fn curl(chapter: &Chapter<'_>, operation: &Operation<'_>) -> String {
     if !operation.takes_file() {
         let json = operation.body_example().map(|body| {
-            format!(" \\\n  -H 'Content-Type: application/json' \\\n  -d {}", commands::quoted(&body.to_string()))
+            let long = body.as_object().is_some_and(|members| members.len() > 2);
+            let body = if long { pretty(&body) } else { body.to_string() };
+            format!(" \\\n  -H 'Content-Type: application/json' \\\n  -d {}", commands::quoted(&body))
         });
         return start_of_curl(operation) + &json.unwrap_or_default();
     }
@@ -144,13 +146,13 @@ pub(super) fn response(operation: &Operation<'_>) -> Markup {
         @if !example.is_null() {
             p class="caption" { "Response" }
             (block("example of the response", &html! { (pretty(example)) }))
-        } @else if let Some((media, _)) = object(content).find(|(media, _)| *media != "application/json") {
+        } @else if let Some((media, _)) = object(content).next().filter(|(media, _)| *media != "application/json") {
             p class="caption" { "The response is " code { (media) } "." }
         }
     }
 }
 
-/// The value of a field as the languages of the examples have it.
+/// Whether there is nothing to send.
 pub(super) fn is_empty(body: &Value) -> bool {
     body.as_object().is_none_or(serde_json::Map::is_empty)
 }

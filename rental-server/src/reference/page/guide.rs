@@ -74,7 +74,6 @@ pub(super) fn content<'d>(book: &Book<'d>) -> Markup {
         h1 { (text(&info["title"])) " " small { (text(&info["version"])) } }
         @if !text(&info["summary"]).is_empty() { p class="lead" { (text(&info["summary"])) } }
         p { "For your tools, the same as " a href="/openapi.json" { "OpenAPI 3.1" } "." }
-        (chapters(book, false))
         section {
             h2 id="first-booking" { a href="#first-booking" { "Your first booking" } }
             p class="js" {
@@ -83,6 +82,10 @@ pub(super) fn content<'d>(book: &Book<'d>) -> Markup {
             }
             noscript { p { "The forms of these steps need JavaScript. The examples on the pages of the resources do the same." } }
             ol class="steps" { @for step in STEPS { (draw(book, step)) } }
+        }
+        section {
+            h2 id="resources" { a href="#resources" { "Resources" } }
+            (chapters(book, false))
         }
         section {
             h2 id="clients" { a href="#clients" { "Clients" } }

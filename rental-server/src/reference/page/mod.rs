@@ -15,15 +15,18 @@ mod problems;
 mod search;
 mod try_it;
 
-use crate::http::{
-    call::Call,
-    header,
-    problem::Problem,
-    reply::{Document, Handled},
+use crate::{
+    endpoints::is_for_operators,
+    http::{
+        call::Call,
+        header,
+        reply::{Document, Handled},
+    },
 };
 use book::Book;
 use layout::{Page, framed};
 use maud::Markup;
+use rental_core::error::Error;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -73,11 +76,11 @@ impl Site {
         self.0.insert(path.to_owned(), File { content: Document::new(content), media });
     }
 
-    /// The file at the path of a request.
-    pub(super) fn reply(&self, call: &Call) -> Handled {
-        let Some(file) = self.0.get(call.path()) else {
-            return Err(Problem::RouteUnknown { hint: "There is no such page. /docs has all of them.".to_owned() });
-        };
+    /// The file at the path of a request. `endpoint` is the path of the endpoint that it reached: on an address without
+    /// operators, `/docs/admin` is a page of `/docs/{id}`, and does not exist.
+    pub(super) fn reply(&self, call: &Call, endpoint: &str) -> Handled {
+        let file = self.0.get(call.path()).filter(|_| is_for_operators(call.path()) == is_for_operators(endpoint));
+        let Some(file) = file else { return Err(Error::NotFound { object: "page" }.into()) };
         let reply = file.content.reply(call);
         Ok(if file.media == HTML { reply.into_page(POLICY) } else { reply.with(header::CONTENT_TYPE, file.media) })
     }

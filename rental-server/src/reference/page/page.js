@@ -54,7 +54,7 @@ async function checkSecret() {
     const response = await fetch(path, { headers: { Authorization: `Bearer ${secret}` }, credentials: "omit" });
     const body = await response.json();
     if (!response.ok) return say(body.error.message, true);
-    say(secretKind === "key" ? `${body.organization.name}, ${body.key.scope}` : "The server takes this token.");
+    say(secretKind === "key" ? `${body.organization_name}, scope ${body.scope}` : "The server takes this token.");
   } catch {
     say("The server did not answer.", true);
   }
@@ -146,7 +146,7 @@ async function showFound() {
   best.sort(([a], [b]) => b - a);
   found.replaceChildren(...best.slice(0, 12).map(([, [kind, title, text, address]], at) =>
     make("li", { role: "option", id: `found-${at}`, "data-address": address, "aria-selected": String(at === 0) },
-      make("i", {}, kind), title, make("small", {}, text))));
+      make("i", {}, kind), title, make("small", {}, text.replaceAll("`", "")))));
   if (words.length && !best.length) found.append(make("li", { role: "option", "aria-disabled": "true" }, "Nothing found"));
   found.hidden = !words.length;
   search.setAttribute("aria-expanded", String(!found.hidden));

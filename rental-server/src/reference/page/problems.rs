@@ -9,6 +9,13 @@ use crate::http::problem::catalogue::CATALOGUE;
 use maud::{Markup, html};
 use serde_json::json;
 
+/// The anchor of a row of the catalogue: its code, and for a code with several statuses also the status.
+pub(super) fn anchor(at: usize) -> String {
+    let refusal = &CATALOGUE[at];
+    let is_first = CATALOGUE.iter().position(|other| other.code == refusal.code) == Some(at);
+    if is_first { refusal.code.to_owned() } else { format!("{}-{}", refusal.code, refusal.status) }
+}
+
 /// The content of the page.
 pub(super) fn content(book: &Book<'_>) -> Markup {
     let first = |at: usize| at == 0 || CATALOGUE[at - 1].status != CATALOGUE[at].status;
@@ -25,8 +32,9 @@ pub(super) fn content(book: &Book<'_>) -> Markup {
         p { "The object still has the revision in " code { "If-None-Match" } ". Use what you have." }
         @for (at, refusal) in CATALOGUE.iter().enumerate() {
             @if first(at) { @let id = format!("status-{}", refusal.status); h2 id=(id) { a href={"#" (id)} { (refusal.status) } } }
-            div class="refusal" id=(refusal.code) {
-                p class="name" { a href={"#" (refusal.code)} { code { (refusal.code) } } " " span class="kind" { (refusal.kind) } }
+            @let id = anchor(at);
+            div class="refusal" id=(id) {
+                p class="name" { a href={"#" (id)} { code { (refusal.code) } } " " span class="kind" { (refusal.kind) } }
                 p { (inline(refusal.cause)) " " strong { "Next: " } (inline(refusal.next)) }
             }
         }

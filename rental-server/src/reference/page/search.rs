@@ -4,6 +4,7 @@ use super::{
     book::{Book, Chapter},
     fields::Shape,
     markup::{anchor, object, text},
+    problems,
 };
 use crate::http::problem::catalogue::CATALOGUE;
 use serde_json::{Value, json};
@@ -25,13 +26,9 @@ pub(super) fn index(book: &Book<'_>, for_operators: bool) -> String {
         json!(["event", name, text(&item["post"]["description"]), format!("/docs/webhooks#{name}")])
     }));
     entries.push(json!(["page", "Errors", "Every status and code", "/docs/errors"]));
-    entries.extend(CATALOGUE.iter().map(|refusal| {
-        json!([
-            "error",
-            refusal.code,
-            format!("{} {}", refusal.status, refusal.cause),
-            format!("/docs/errors#{}", refusal.code)
-        ])
+    entries.extend(CATALOGUE.iter().enumerate().map(|(at, refusal)| {
+        let about = format!("{} {}", refusal.status, refusal.cause);
+        json!(["error", refusal.code, about, format!("/docs/errors#{}", problems::anchor(at))])
     }));
     for chapter in book.chapters.iter().filter(|chapter| for_operators || !chapter.for_operators) {
         entries.extend(fields(book, chapter));
