@@ -8,9 +8,11 @@ use crate::{
         operators::Operators,
         quotas::Tenants,
     },
-    http::reply::{Document, Problem},
+    http::{
+        files::Files,
+        reply::{Document, Problem},
+    },
     metrics::Metrics,
-    reference::page::Site,
     shares::{Share, Shares},
     supervisor::Supervisor,
     usage::Usage,
@@ -58,7 +60,7 @@ pub(crate) struct Limits {
 /// The OpenAPI document and its pages, as they are served.
 pub(crate) struct Documents {
     pub(crate) openapi: Document,
-    pub(crate) site: Site,
+    pub(crate) pages: Files,
 }
 
 /// The server's state, shared by all connections.

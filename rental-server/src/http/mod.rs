@@ -4,6 +4,7 @@ pub(crate) mod call;
 mod client_address;
 mod closing;
 mod connection;
+pub(crate) mod files;
 mod http2;
 pub(crate) mod paths;
 pub(crate) mod places;

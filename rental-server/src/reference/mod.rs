@@ -1,26 +1,26 @@
 //! The OpenAPI document and the documentation page, made from the table of endpoints.
 
 pub(crate) mod document;
-pub(crate) mod page;
+mod page;
 pub(crate) mod parts;
 pub(crate) mod schema;
 pub(crate) mod shapes;
 mod webhooks;
 
 use crate::{
-    endpoint::{Endpoint, get},
+    endpoint::{Endpoint, get, is_for_operators},
     http::reply::Document,
     state::Documents,
 };
-use page::Site;
 use parts::open_operation;
+use rental_core::error::Error;
 use serde_json::{Value, json};
 
 /// The documents about these endpoints. `operators_elsewhere` says whether operators have an address of their own.
 pub(crate) fn documents(endpoints: &[Endpoint], operators_elsewhere: bool) -> Documents {
     let document = document::value(endpoints);
     let openapi = serde_json::to_vec(&document).unwrap_or_default();
-    Documents { openapi: Document::new(openapi), site: Site::new(&document, !operators_elsewhere) }
+    Documents { openapi: Document::new(openapi), pages: page::files(&document, !operators_elsewhere) }
 }
 
 /// The endpoints of this folder.
@@ -66,7 +66,9 @@ fn file(path: &'static str, mut operation: Value) -> Endpoint {
         operation["responses"]["404"] = json!({"$ref": "#/components/responses/Problem404"});
     }
     get(path).documented(operation).open(move |request| {
-        let reply = request.app.documents.site.reply(request.call, path);
-        Box::pin(async { reply })
+        // Where the paths of operators do not exist, `/docs/admin` reaches `/docs/{id}`.
+        let is_offered = is_for_operators(request.call.path()) == is_for_operators(path);
+        let page = request.app.documents.pages.reply(request.call).filter(|_| is_offered);
+        Box::pin(async { page.ok_or_else(|| Error::NotFound { object: "page" }.into()) })
     })
 }

@@ -1,10 +1,7 @@
 //! The OpenAPI document as pages see it: chapters of operations, each on a page of its own.
 
 use super::markup::{array, object, text};
-use crate::{
-    endpoint::{camel, capitalized},
-    endpoints::is_for_operators,
-};
+use crate::endpoint::{camel, capitalized, is_for_operators};
 use rental_core::{resources, schema::ResourceSpec};
 use serde_json::Value;
 
@@ -79,8 +76,8 @@ impl<'d> Book<'d> {
             let all = format!("/{}", spec.plural);
             chapter.operations.iter().any(|operation| operation.path.ends_with(&all))
         };
-        let same = self.chapters.iter().filter(|other| other.name == chapter.name);
-        let first = same.filter(has_it).next()?;
+        let mut same = self.chapters.iter().filter(|other| other.name == chapter.name);
+        let first = same.find(has_it)?;
         let schema = self.document["components"]["schemas"].get(camel(spec.object))?;
         (first.for_operators == chapter.for_operators).then_some((spec, schema))
     }
