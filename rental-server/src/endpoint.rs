@@ -42,6 +42,11 @@ pub(crate) struct Endpoint {
     pub(crate) schemas: Vec<(&'static str, Value)>,
 }
 
+/// Whether a path is for operators only: their API, documents about it, and the metrics.
+pub(crate) fn is_for_operators(path: &str) -> bool {
+    path.contains("admin") || path == "/metrics"
+}
+
 /// A handler, by its guard.
 pub(crate) enum Handler {
     /// Anyone may call it.

@@ -3,7 +3,7 @@
 use crate::{
     access::failures::Surface,
     edge,
-    endpoint::{Endpoint, Handle, Handler, Request},
+    endpoint::{Endpoint, Handle, Handler, Request, is_for_operators},
     fleet_api,
     guard::{By, Needed, Open},
     http::{
@@ -46,11 +46,6 @@ pub(crate) enum Offered {
     All,
     /// All except those for operators.
     Public,
-}
-
-/// Whether a path is for operators only: their API, documents about it, and the metrics.
-fn is_for_operators(path: &str) -> bool {
-    path.contains("admin") || path == "/metrics"
 }
 
 /// The server: the table, and the state that handlers use.

@@ -233,7 +233,7 @@ async fn assemble(
         (Arc::clone(&supervisor), Arc::clone(&hooks)),
         token,
         (limits, tenants),
-        (metrics, reference::documents(&endpoints::ENDPOINTS), failures),
+        (metrics, reference::documents(&endpoints::ENDPOINTS, config.operator_listen.is_some()), failures),
     ));
     Ok((app, hooks, supervisor))
 }

@@ -8,7 +8,10 @@ use crate::{
         operators::Operators,
         quotas::Tenants,
     },
-    http::reply::{Document, Problem},
+    http::{
+        files::Files,
+        reply::{Document, Problem},
+    },
     metrics::Metrics,
     shares::{Share, Shares},
     supervisor::Supervisor,
@@ -54,11 +57,10 @@ pub(crate) struct Limits {
     pub(crate) rate: Option<Limit>,
 }
 
-/// The OpenAPI document and its page, as they are served.
+/// The OpenAPI document and its pages, as they are served.
 pub(crate) struct Documents {
     pub(crate) openapi: Document,
-    pub(crate) page: Document,
-    pub(crate) style: Document,
+    pub(crate) pages: Files,
 }
 
 /// The server's state, shared by all connections.

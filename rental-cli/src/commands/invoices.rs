@@ -8,6 +8,7 @@ use crate::{
         confirm, credit_notes, documents, drafts,
         fields::Body,
         group::{Group, with_examples},
+        json_text::JsonText,
         session::Session,
     },
     failure::Failure,
@@ -63,8 +64,9 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         "create" if matches.get_flag("with_tolls") || matches.get_flag("with_violations") => {
             let path = ["organizations", session.organization(matches)?, SPEC.plural, "drafts"];
             let [tolls, violations] = ["with_tolls", "with_violations"].map(|name| matches.get_flag(name));
+            let rental = matches.get_one::<JsonText>("rental_id").and_then(JsonText::text);
             let body = serde_json::json!({
-                "rental_id": text(matches, "rental_id"), "with_tolls": tolls, "with_violations": violations,
+                "rental_id": rental, "with_tolls": tolls, "with_violations": violations,
             });
             Request::post(Access::Operator, &path, Some(body.to_string()))
         }

@@ -5,6 +5,7 @@ mod client_address;
 mod closing;
 mod connection;
 mod framing;
+pub(crate) mod files;
 mod http2;
 pub(crate) mod paths;
 pub(crate) mod places;

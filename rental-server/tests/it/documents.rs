@@ -6,6 +6,8 @@ mod deploying;
 mod evidence;
 mod imports;
 mod limits;
+pub(crate) mod pages;
+mod reference_page;
 mod shell;
 mod specification;
 mod troubleshooting;

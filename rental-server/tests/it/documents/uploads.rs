@@ -2,29 +2,27 @@
 
 use super::{
     openapi,
+    pages::{Pages, code},
     shell::{Kind, Program, runs},
 };
-use crate::support::Connection;
 use serde_json::Value;
 use std::{fs, path::Path, process::Command};
 
-/// The text of an HTML element as a browser shows it.
-fn unescape(html: &str) -> String {
-    html.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
-}
-
-/// The uploads that `/docs` shows, as (command, name of the file, file).
-fn uploads(page: &str) -> Vec<(String, String, String)> {
+/// The uploads that the pages show, as (command, name of the file, file).
+fn uploads(pages: &Pages) -> Vec<(String, String, String)> {
     let mut found = Vec::new();
-    for part in page.split("<pre>").skip(1) {
-        let command = unescape(part.split("</pre>").next().expect("an end"));
-        let Some((_, name)) = command.split_once("--data-binary @") else { continue };
-        if name.trim().ends_with(".png") {
-            continue;
+    for (page, example) in pages.examples("curl") {
+        for command in example.split("\n\n").filter(|command| command.contains("--data-binary @")) {
+            let (_, name) = command.split_once("--data-binary @").expect("a file");
+            if name.ends_with(".png") {
+                continue;
+            }
+            let shown = format!("data-file=\"{name}\"");
+            let operation =
+                pages.0[page].split("<article ").find(|part| part.contains(&shown)).expect("the file is shown");
+            let file = code(operation.split_once(&shown).expect("it is there").1);
+            found.push((command.to_owned(), name.to_owned(), file));
         }
-        let file = part.split_once("<pre class=\"file\">").expect("the file is shown").1;
-        let file = unescape(file.split("</pre>").next().expect("an end"));
-        found.push((command.clone(), name.trim().to_owned(), file));
     }
     found
 }
@@ -32,8 +30,7 @@ fn uploads(page: &str) -> Vec<(String, String, String)> {
 #[test]
 fn every_upload_of_the_reference_page_works_when_pasted() {
     let demo = Program::start(Kind::Demo);
-    let page = Connection::open(demo.address()).send("GET", "/docs", &[], b"").text();
-    let uploads = uploads(&page);
+    let uploads = uploads(&Pages::of(demo.address()));
     // Each media type of each operation whose body is a file is shown.
     let document = openapi();
     let paths = document["paths"].as_object().expect("paths").values();

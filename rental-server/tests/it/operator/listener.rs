@@ -1,6 +1,9 @@
 //! `--operator-listen`: operators have an address of their own.
 
-use crate::support::{Connection, Server, rules};
+use crate::{
+    documents::pages::Pages,
+    support::{Connection, Server, rules},
+};
 use serde_json::Value;
 
 /// A server with two addresses, that for operators, and the public one.
@@ -23,7 +26,12 @@ fn the_public_address_has_no_operators_paths_and_the_other_one_has_all() {
     let document = get(&public, "/openapi.json", "").ok();
     for (path, item) in document["paths"].as_object().expect("paths") {
         let at = path.replace("{id}", rules::UNKNOWN_ID).replace("{organization}", rules::UNKNOWN_ID);
-        if path.starts_with("/admin/") || path == "/metrics" {
+        if path.starts_with("/docs/admin") {
+            assert_eq!(
+                (get(&public, &at, "").status, get(&server.address, path, "").status == 404),
+                (404, path.contains("{id}"))
+            );
+        } else if path.starts_with("/admin/") || path == "/metrics" {
             for method in item.as_object().expect("operations").keys() {
                 let bearer = format!("Bearer {}", server.admin_token);
                 let headers = [("Authorization", bearer.as_str())];
@@ -50,4 +58,14 @@ fn requests_of_both_addresses_end_before_the_server_does() {
         assert_eq!(connection.send("GET", "/healthz", &[], b"").status, 200);
     }
     assert_eq!(server.exit_code(), Some(0));
+}
+
+/// Links of the public pages lead nowhere else than to public pages.
+#[test]
+fn public_pages_do_not_lead_to_the_pages_for_operators_on_the_other_address() {
+    let (server, public) = server();
+    let pages = Pages::reached(&public, &["/docs"]);
+    assert!(pages.0.len() > 10 && pages.0.keys().all(|path| !path.contains("admin")), "{:?}", pages.0.keys());
+    assert!(Pages::of(&server.address).0.contains_key("/docs/admin/organizations"));
+    assert!(Pages::reached(&Server::shared().address, &["/docs"]).0.contains_key("/docs/admin"));
 }

@@ -1,0 +1,69 @@
+//! The page about webhooks: how a delivery is sent and verified, and the payload of every event type.
+
+use super::{
+    book::Book,
+    fields::fields,
+    markup::{array, block, description, inline, object, pretty, text},
+};
+use crate::endpoint::camel;
+use maud::{Markup, html};
+use rental_core::resources::event;
+use serde_json::Value;
+
+/// How the clients verify a delivery.
+const VERIFYING: &[(&str, &str, &str)] = &[
+    (
+        "typescript",
+        "TypeScript",
+        "import { verifyWebhook } from \"@rental-platform/client\";\n\n\
+         // The body as it arrived: bytes, not parsed JSON. Throws unless the delivery is genuine.\n\
+         const event = verifyWebhook(body, request.headers[\"service-signature\"], secret);\n\
+         if (event.type === \"rental.created\") console.log(event.data.start_date);",
+    ),
+    (
+        "python",
+        "Python",
+        "from rental_client import models, verify_webhook\n\n\
+         # The body as it arrived: bytes, not parsed JSON. Raises unless the delivery is genuine.\n\
+         event = verify_webhook(body, headers[\"Service-Signature\"], secret)\n\
+         if isinstance(event, models.RentalCreatedEvent):\n    print(event.data.start_date)",
+    ),
+    ("cli", "rental-cli", "rental-cli listen --forward-to http://127.0.0.1:3000/hooks"),
+];
+
+/// The content of the page.
+pub(super) fn content(book: &Book<'_>) -> Markup {
+    let webhooks = &book.document["webhooks"];
+    let first = object(webhooks).next().map_or(&Value::Null, |(_, item)| &item["post"]);
+    html! {
+        h1 { "Webhooks" }
+        p {
+            "The server sends each event as a POST to the webhook endpoints of your organization. Answer with any 2xx within 10 \
+             seconds, or it is sent again. Deliveries are at least once: recognize repeats by the id of the event."
+        }
+        h2 id="headers" { a href="#headers" { "Headers" } }
+        ul class="fields" {
+            @for header in array(&first["parameters"]) {
+                li { p class="name" { code { (text(&header["name"])) } } p { (description(header)) } }
+            }
+        }
+        h2 id="verifying" { a href="#verifying" { "Verify before you trust the body" } }
+        @for (language, label, code) in VERIFYING {
+            p class="caption" { (label) }
+            div data-verifying=(language) { (block(&format!("{label} example"), &html! { (code) })) }
+        }
+        h2 id="event" { a href="#event" { "The event" } }
+        (fields(book, &book.document["components"]["schemas"][camel(event::SPEC.object)], "event", false))
+        h2 id="types" { a href="#types" { "Event types" } }
+        ul class="fields" {
+            @for (name, item) in object(webhooks) {
+                @let payload = &item["post"]["requestBody"]["content"]["application/json"]["example"];
+                li id=(name) class="event" {
+                    p class="name" { a href={"#" (name)} { code { (name) } } }
+                    p { (inline(text(&item["post"]["description"]))) }
+                    details { summary { "Payload of " code { (name) } } (block(&format!("payload of {name}"), &html! { (pretty(payload)) })) }
+                }
+            }
+        }
+    }
+}

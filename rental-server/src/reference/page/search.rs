@@ -1,0 +1,58 @@
+//! What the search of the pages looks through, as JSON: `[kind, title, text, address]` for each entry.
+
+use super::{
+    book::{Book, Chapter},
+    fields::Shape,
+    markup::{anchor, object, text},
+    problems,
+};
+use crate::http::problem::catalogue::CATALOGUE;
+use serde_json::{Value, json};
+
+/// The entries about the chapters for these callers. Those for operators also have what all may read.
+pub(super) fn index(book: &Book<'_>, for_operators: bool) -> String {
+    let mut entries: Vec<Value> = Vec::new();
+    for chapter in book.chapters.iter().filter(|chapter| for_operators || !chapter.for_operators) {
+        let path = chapter.path();
+        entries.push(json!(["page", chapter.title, chapter.description, path]));
+        for operation in &chapter.operations {
+            let id = operation.id();
+            let route = format!("{} {}", operation.method, operation.path);
+            entries.push(json!(["operation", operation.summary(), route, format!("{path}#{id}")]));
+        }
+    }
+    entries.push(json!(["page", "Webhooks", "Events that the server sends", "/docs/webhooks"]));
+    entries.extend(object(&book.document["webhooks"]).map(|(name, item)| {
+        json!(["event", name, text(&item["post"]["description"]), format!("/docs/webhooks#{name}")])
+    }));
+    entries.push(json!(["page", "Errors", "Every status and code", "/docs/errors"]));
+    entries.extend(CATALOGUE.iter().enumerate().map(|(at, refusal)| {
+        let about = format!("{} {}", refusal.status, refusal.cause);
+        json!(["error", refusal.code, about, format!("/docs/errors#{}", problems::anchor(at))])
+    }));
+    for chapter in book.chapters.iter().filter(|chapter| for_operators || !chapter.for_operators) {
+        entries.extend(fields(book, chapter));
+    }
+    Value::Array(entries).to_string()
+}
+
+/// The fields of the resource of a chapter, and the parameters of its operations.
+fn fields(book: &Book<'_>, chapter: &Chapter<'_>) -> Vec<Value> {
+    let path = chapter.path();
+    let entry = |owner: &str, name: &str, about: &str| {
+        json!(["field", format!("{owner}.{name}"), about, format!("{path}#{owner}.{}", anchor(name))])
+    };
+    let mut entries = Vec::new();
+    if let Some((spec, schema)) = book.resource(chapter) {
+        let all = Shape::of(book, schema).fields(book);
+        entries.extend(all.iter().map(|(name, field, _)| entry(spec.object, name, Shape::of(book, field).description)));
+    }
+    for operation in &chapter.operations {
+        let own = book.parameters(operation).filter(|parameter| parameter["in"] == "query");
+        let own = own.map(|one| (text(&one["name"]), text(&one["description"])));
+        let shared = ["limit", "starting_after", "created[gte]", "created[lt]"];
+        let own = own.filter(|(name, _)| !shared.contains(name));
+        entries.extend(own.map(|(name, about)| entry(operation.id(), name, about)));
+    }
+    entries
+}

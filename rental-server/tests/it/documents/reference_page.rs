@@ -1,0 +1,155 @@
+//! `/docs` has everything that the OpenAPI document has, its links lead somewhere, and its examples exist.
+
+use super::{
+    openapi,
+    pages::{Pages, anchors, code, links, split},
+    read,
+    shell::{Kind, Program, runs},
+};
+use crate::support::{Connection, Server};
+use rental_core::resources::event::EVENT_NAMES;
+use serde_json::Value;
+use std::{collections::BTreeSet, fs, path::Path, process::Command};
+
+fn pages() -> Pages {
+    Pages::of(&Server::shared().address)
+}
+
+/// Every operation of the document as (name, path).
+fn operations(document: &Value) -> Vec<(String, String)> {
+    let paths = document["paths"].as_object().expect("paths");
+    let operations = paths.iter().flat_map(|(path, item)| {
+        item.as_object().expect("operations").values().map(|operation| (path.clone(), operation))
+    });
+    operations.map(|(path, one)| (one["operationId"].as_str().expect("a name").to_owned(), path)).collect()
+}
+
+#[test]
+fn every_operation_is_on_exactly_one_page() {
+    let pages = pages();
+    let document = openapi();
+    for (id, path) in operations(&document) {
+        let mark = format!("<article id=\"{id}\"");
+        let on: Vec<&String> = pages.0.iter().filter(|(_, page)| page.contains(&mark)).map(|(path, _)| path).collect();
+        assert_eq!(on.len(), 1, "{id}: {on:?}");
+        let for_operators = path.contains("admin") || path == "/metrics";
+        assert_eq!(on[0].starts_with("/docs/admin/"), for_operators, "{path} is on {}", on[0]);
+    }
+    assert!(pages.0.len() > 25, "{:?}", pages.0.keys());
+}
+
+#[test]
+fn every_link_of_the_pages_leads_to_a_page_and_to_an_anchor_of_it() {
+    let pages = pages();
+    for (path, page) in &pages.0 {
+        for link in links(page) {
+            assert!(link.starts_with('/') || link.starts_with('#'), "{path} links to {link}");
+            let (target, anchor) = split(&link);
+            let Some(anchor) = anchor else { continue };
+            let target = if target.is_empty() { path } else { &target };
+            assert!(anchors(&pages.0[target]).contains(&anchor), "{path} links to {link}");
+        }
+    }
+}
+
+#[test]
+fn everything_that_the_search_finds_is_there() {
+    let server = Server::shared();
+    let pages = pages();
+    let document = openapi();
+    let index = |path: &str| -> Vec<[String; 4]> {
+        let reply = Connection::open(&server.address).send("GET", path, &[], b"");
+        serde_json::from_slice(&reply.body).expect("entries")
+    };
+    let (public, all) = (index("/docs/search.json"), index("/docs/admin/search.json"));
+    for [_, title, _, address] in public.iter().chain(&all) {
+        let (target, anchor) = split(address);
+        let page = pages.0.get(&target).unwrap_or_else(|| panic!("{title}: {address}"));
+        assert!(anchor.is_none_or(|anchor| anchors(page).contains(&anchor)), "{title}: {address}");
+    }
+    let of = |entries: &[[String; 4]], kind: &str| entries.iter().filter(|entry| entry[0] == kind).count();
+    assert_eq!(of(&all, "operation"), operations(&document).len());
+    assert_eq!(of(&public, "event"), EVENT_NAMES.len());
+    assert!(of(&public, "error") > 25 && of(&public, "field") > 150, "{}", public.len());
+    assert!(!public.iter().any(|entry| entry[3].contains("admin")), "operators have an index of their own");
+}
+
+#[test]
+fn the_page_about_webhooks_has_the_payload_of_every_event_type() {
+    let pages = pages();
+    let page = &pages.0["/docs/webhooks"];
+    for name in EVENT_NAMES {
+        let part = page.split_once(&format!("aria-label=\"payload of {name}\"")).expect(name).1;
+        let payload: Value = serde_json::from_str(&code(part)).expect("JSON");
+        assert_eq!(payload["type"], *name);
+        assert!(payload["data"]["id"].is_string(), "{payload}");
+    }
+}
+
+/// The names of the clients' methods, as their sources define them. `clients/check` compiles the examples.
+#[test]
+fn every_call_of_the_pages_is_a_method_of_the_clients() {
+    let pages = pages();
+    let (typescript, python) = (pages.examples("typescript"), pages.examples("python"));
+    let of_organizations = operations(&openapi()).iter().filter(|(_, path)| path.starts_with("/v1/")).count();
+    assert_eq!((typescript.len(), python.len()), (of_organizations, of_organizations));
+    let call = |code: &str| {
+        let after = code.rsplit_once("rental.").expect("a call").1;
+        after.split('(').next().expect("a name").to_owned()
+    };
+    let source = read("clients/typescript/src/client.ts") + &read("clients/typescript/src/operations.ts");
+    for (page, example) in typescript {
+        let call = call(&example);
+        let (group, method) = call.split_once('.').unwrap_or(("", &call));
+        let known = |name: &str, ends: &[&str]| ends.iter().any(|end| source.contains(&format!(" {name}{end}")));
+        assert!(group.is_empty() || known(group, &[": "]), "{page}: {call}");
+        assert!(known(method, &["(", ": "]), "{page}: {call}");
+    }
+    let source = read("clients/python/src/rental_client/client.py");
+    for (page, example) in python {
+        let call = call(&example);
+        let (group, method) = call.split_once('.').unwrap_or(("", &call));
+        assert!(group.is_empty() || source.contains(&format!("self.{group} = ")), "{page}: {call}");
+        assert!(source.contains(&format!("def {method}(")), "{page}: {call}");
+    }
+}
+
+/// A command that rental-cli does not have, or flags that it does not take, end with exit code 2; a panic with 101.
+#[test]
+fn every_command_of_the_pages_is_one_of_rental_cli() {
+    let folder = Path::new(env!("CARGO_BIN_EXE_rental-server")).parent().expect("a folder");
+    if !runs(Path::new("bash")) || !runs(&folder.join("rental-cli")) {
+        return;
+    }
+    let demo = Program::start(Kind::Demo);
+    let pages = Pages::of(demo.address());
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    // The server looks at the content of a file before it looks at its rows.
+    for (name, header) in [("tolls.csv", "transaction_id,amount"), ("violations.csv", "plate,summons_number")] {
+        fs::write(directory.path().join(name), format!("{header}\n")).expect("a file");
+    }
+    fs::write(directory.path().join("organizations.png"), b"no image").expect("a file");
+    let examples = pages.examples("cli");
+    let commands: BTreeSet<&str> = examples.iter().map(|(_, command)| command.as_str()).collect();
+    assert!(commands.len() > 100, "{}", commands.len());
+    for command in commands {
+        let mut shell = Command::new("bash");
+        shell.args(["-c", command]).current_dir(directory.path()).env_clear().envs(&demo.variables);
+        let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
+        let ended = shell.env("PATH", path).env("HOME", directory.path()).output().expect("bash runs");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        // These ask before they act, and here nobody can answer.
+        let asks = said.contains("no terminal can answer");
+        assert!(asks || matches!(ended.status.code(), Some(0 | 3 | 6)), "{command}\n{}\n{said}", ended.status);
+    }
+}
+
+#[test]
+fn an_operator_and_an_integrator_get_pages_of_their_own() {
+    let pages = pages();
+    for (path, page) in &pages.0 {
+        let (own, other) = ("data-secret=\"key\"", "data-secret=\"token\"");
+        let (own, other) = if path.starts_with("/docs/admin") { (other, own) } else { (own, other) };
+        assert!(page.contains(own) && !page.contains(other), "{path}");
+    }
+}
