@@ -1,10 +1,16 @@
 //! Reads the calendar feeds that are due. `rental_core::operations::calendar_sync` says what follows.
 //!
+//! Each server has the times of all feeds in memory, so a look costs nothing for the feeds that are not due. They can be out of date:
+//! what counts is the row, which is read before each reading. All rows are read at the start, page by page, and now and then.
+//!
 //! Every server does this. Where several share a store, each reading is done by one of them. Readings are made side by side, so
 //! a calendar that does not answer delays no other one, and an organization has a few of the places at most.
 
+mod schedule;
+
 use crate::{
     access::quotas::{self, WithinQuota},
+    changed_feeds::Feed,
     edge::{self, Clock},
     panics::catch_panic,
     state::App,
@@ -24,10 +30,11 @@ use rental_core::{
         calendar_sync,
     },
     rows::key,
-    store::{Pages, Record},
-    value::{CalendarFeedId, OrganizationId, Timestamp},
+    store::{Pages, get_one},
+    value::{OrganizationId, Timestamp},
     webhooks::secret::bound_to,
 };
+use schedule::Schedule;
 use std::{
     collections::HashMap,
     sync::{Arc, OnceLock},
@@ -35,13 +42,20 @@ use std::{
 };
 use tokio::task::JoinHandle;
 
-/// How often due feeds are looked for, unless one was made or changed at this server.
+/// Longest time between two looks at the schedule, in which the clock can be set.
 const LOOK: Duration = Duration::from_secs(15);
 /// The same while due feeds wait for a place.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// How often all rows are read, because another server made or changed a feed and ended before it read it. A feed of an organization
+/// that has no access is tried again so often, too.
+const READ_ALL: Duration = Duration::from_secs(5 * 60);
+/// Pause between two pages of that.
+const BETWEEN_PAGES: Duration = Duration::from_millis(10);
 /// How often feeds are counted.
 const COUNT: Duration = Duration::from_secs(20);
-/// Feeds that are looked at together.
+/// A count is followed by a pause of so many times its duration, if that is longer.
+const COUNT_PART: u32 = 50;
+/// Rows that are read together.
 const PAGE: usize = 500;
 /// Most readings at a time.
 const MOST_READINGS: usize = 16;
@@ -64,117 +78,155 @@ pub(crate) fn start(supervisor: &Arc<Supervisor>, app: &Arc<App>) -> Vec<JoinHan
 /// Counts the feeds now and then, for the metrics.
 async fn count_for_ever(app: Arc<App>) {
     loop {
+        let begun = app.nanos_since_start();
         match count(app.store(), edge::now(), &mut |row| app.hooks.damaged.note(row)).await {
             Ok(counts) => app.metrics.feeds.set(&counts),
             Err(error) => tracing::debug!(?error, "cannot count the calendar feeds; trying again"),
         }
-        tokio::time::sleep(COUNT).await;
+        let took = Duration::from_nanos(app.nanos_since_start().saturating_sub(begun));
+        tokio::time::sleep(COUNT.max(took * COUNT_PART)).await;
     }
 }
 
 /// The readings in progress. Dropping them aborts them.
 #[derive(Default)]
 struct Readings {
-    running: FuturesUnordered<BoxFuture<'static, CalendarFeedId>>,
-    by_feed: HashMap<CalendarFeedId, OrganizationId>,
+    running: FuturesUnordered<BoxFuture<'static, (Feed, Option<Timestamp>)>>,
+    /// Those in progress, and whether somebody changed the feed since they began.
+    by_feed: HashMap<Feed, bool>,
 }
 
 impl Readings {
     /// An organization may begin another reading while it has fewer than are free: one place stays for the next one.
     fn has_place(&self, organization: OrganizationId) -> bool {
-        let of_one = self.by_feed.values().filter(|one| **one == organization).count();
+        let of_one = self.by_feed.keys().filter(|(one, _)| *one == organization).count();
         of_one < MOST_OF_ONE.min(MOST_READINGS.saturating_sub(self.by_feed.len()))
+    }
+
+    /// Somebody made or changed a feed: it is looked at now, or after its reading in progress.
+    fn changed(&mut self, schedule: &mut Schedule, feed: Feed) {
+        match self.by_feed.get_mut(&feed) {
+            Some(changed) => *changed = true,
+            None => schedule.set(feed, edge::now()),
+        }
+    }
+
+    /// A reading has ended. The feed is due next at this time, unless it is gone.
+    fn ended(&mut self, schedule: &mut Schedule, feed: Feed, next: Option<Timestamp>) {
+        let was_changed = self.by_feed.remove(&feed) == Some(true);
+        if let Some(at) = if was_changed { Some(edge::now()) } else { next } {
+            schedule.set(feed, at);
+        }
     }
 }
 
 async fn run(app: Arc<App>) {
-    let mut readings = Readings::default();
+    let (mut schedule, mut readings) = (Schedule::default(), Readings::default());
+    let all_rows = || Some(Pages::of(app.store(), key::calendar_feeds(), PAGE));
+    let (mut rows, next_rows) = (all_rows(), tokio::time::sleep(READ_ALL));
+    tokio::pin!(next_rows);
     loop {
-        let pause = begin_due(&app, &mut readings).await.unwrap_or_else(|error| {
-            tracing::warn!(?error, "cannot read which calendar feeds are due; trying again");
-            LOOK
-        });
-        let pause = tokio::time::sleep(pause);
-        tokio::pin!(pause);
-        loop {
-            tokio::select! {
-                () = &mut pause => break,
-                () = app.feeds_changed.notified() => break,
-                Some(feed) = readings.running.next() => {
-                    readings.by_feed.remove(&feed);
-                }
+        let mut pause = LOOK;
+        if let Some(pages) = &mut rows {
+            match one_page(&app, pages, &mut schedule, &mut readings).await {
+                Ok(true) => pause = BETWEEN_PAGES,
+                Ok(false) => rows = None,
+                Err(error) => tracing::warn!(?error, "cannot read when calendar feeds are due; trying again"),
             }
         }
+        let pause = tokio::time::sleep(pause.min(begin_due(&app, &mut schedule, &mut readings)));
+        tokio::select! {
+            () = pause => {}
+            () = &mut next_rows => {
+                next_rows.set(tokio::time::sleep(READ_ALL));
+                rows = rows.or_else(all_rows);
+            }
+            changed = app.changed_feeds.next() => match changed {
+                Some(feeds) => feeds.into_iter().for_each(|feed| readings.changed(&mut schedule, feed)),
+                None => rows = all_rows(),
+            },
+            Some((feed, next)) = readings.running.next() => readings.ended(&mut schedule, feed, next),
+        }
     }
+}
+
+/// Puts the feeds of one page of rows on the schedule. Returns whether there are more pages.
+async fn one_page(
+    app: &App,
+    pages: &mut Pages<'_>,
+    schedule: &mut Schedule,
+    readings: &mut Readings,
+) -> Result<bool, Error> {
+    let Some(page) = pages.next().await? else { return Ok(false) };
+    for row in app.hooks.damaged.all_sound(page) {
+        if let Some((organization, feed, at)) = app.hooks.damaged.skip(calendar_feeds::due_at(&row, edge::now()))?
+            && !readings.by_feed.contains_key(&(organization, feed))
+        {
+            schedule.set((organization, feed), at);
+        }
+    }
+    Ok(true)
 }
 
 /// Begins the readings of the feeds that are due, the longest due first, while there are places. Returns how long to wait
 /// before the next look.
-async fn begin_due(app: &Arc<App>, readings: &mut Readings) -> Result<Duration, Error> {
-    let (due, mut pause) = due(app, &readings.by_feed).await?;
-    for Due { organization, feed, row, .. } in due {
-        if !readings.has_place(organization) {
-            pause = pause.min(LOOK_AGAIN);
-            continue;
+fn begin_due(app: &Arc<App>, schedule: &mut Schedule, readings: &mut Readings) -> Duration {
+    let (now, mut begun, mut pause) = (edge::now(), Vec::new(), LOOK);
+    for feed in schedule.due(now) {
+        if readings.has_place(feed.0) {
+            readings.by_feed.insert(feed, false);
+            begun.push(feed);
+        } else {
+            pause = LOOK_AGAIN;
+            if readings.by_feed.len() >= MOST_READINGS {
+                break;
+            }
         }
-        readings.by_feed.insert(feed, organization);
+    }
+    for feed in begun {
+        schedule.remove(feed);
         let app = Arc::clone(app);
-        readings.running.push(Box::pin(async move {
-            // The other feeds go on.
-            match catch_panic(one(&app, &row)).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => {
-                    tracing::warn!(?error, %feed, "a calendar feed was not read; trying again later");
-                }
-                Err(_) => tracing::error!(%feed, "reading a calendar feed panicked; trying again later"),
-            }
-            feed
-        }));
+        readings.running.push(Box::pin(async move { (feed, attempt(&app, feed).await) }));
     }
-    Ok(pause)
+    schedule.next_after(now).map_or(pause, |wait| pause.min(wait))
 }
 
-/// A feed that is to be read.
-struct Due {
-    at: Timestamp,
-    organization: OrganizationId,
-    feed: CalendarFeedId,
-    row: Record,
-}
-
-/// The feeds that are due and not being read, the longest due first: of each organization as many as it may read at a time.
-/// Also how long to wait for the next one.
-async fn due(app: &App, running: &HashMap<CalendarFeedId, OrganizationId>) -> Result<(Vec<Due>, Duration), Error> {
-    let (mut pages, now, mut pause) = (Pages::of(app.store(), key::calendar_feeds(), PAGE), edge::now(), LOOK);
-    let mut found: HashMap<OrganizationId, Vec<Due>> = HashMap::new();
-    while let Some(page) = pages.next().await? {
-        for row in app.hooks.damaged.all_sound(page) {
-            let due = app.hooks.damaged.skip(calendar_feeds::due_at(&row))?;
-            let Some((organization, feed, at)) = due else { continue };
-            let wait = at.millis().saturating_sub(now.millis());
-            if wait > 0 {
-                pause = pause.min(Duration::from_millis(wait));
-                continue;
-            }
-            if running.contains_key(&feed) {
-                continue;
-            }
-            let of_one = found.entry(organization).or_default();
-            let place = of_one.partition_point(|other| other.at <= at);
-            of_one.insert(place, Due { at, organization, feed, row });
-            of_one.truncate(MOST_OF_ONE);
-        }
+/// Reads a feed if it is due. Returns when it is due next, unless its row is gone or damaged.
+async fn attempt(app: &Arc<App>, feed: Feed) -> Option<Timestamp> {
+    // The other feeds go on.
+    match catch_panic(one(app, feed)).await {
+        Ok(Ok(next)) => return next,
+        Ok(Err(error)) => tracing::warn!(?error, feed = %feed.1, "a calendar feed was not read; trying again later"),
+        Err(_) => tracing::error!(feed = %feed.1, "reading a calendar feed panicked; trying again later"),
     }
-    let mut due: Vec<Due> = found.into_values().flatten().collect();
-    due.sort_by_key(|one| one.at);
-    Ok((due, pause))
+    Some(later(LOOK))
 }
 
-async fn one(app: &Arc<App>, row: &Record) -> Result<(), Error> {
-    let taken = app.hooks.damaged.skip(calendar_feeds::take(app.store(), row, edge::now()).await)?;
-    let Some(taken) = taken.flatten() else { return Ok(()) };
-    let outcome = read(app, &taken).await;
-    calendar_feeds::finish_reading(app.store(), &Clock, &taken, outcome).await
+async fn one(app: &Arc<App>, (organization, feed): Feed) -> Result<Option<Timestamp>, Error> {
+    let place = key::calendar_feed(organization, feed);
+    let present = || async {
+        let row = app.hooks.damaged.skip(get_one(app.store(), &place).await.map_err(Error::from))?;
+        let Some(row) = row.flatten() else { return Ok(None) };
+        let due = app.hooks.damaged.skip(calendar_feeds::due_at(&row, edge::now()))?;
+        Ok::<_, Error>(due.map(|(_, _, at)| (row, at)))
+    };
+    let Some((row, at)) = present().await? else { return Ok(None) };
+    if at > edge::now() {
+        return Ok(Some(at));
+    }
+    let taken = app.hooks.damaged.skip(calendar_feeds::take(app.store(), &row, edge::now()).await)?.flatten();
+    if let Some(taken) = &taken {
+        let outcome = read(app, taken).await;
+        calendar_feeds::finish_reading(app.store(), &Clock, taken, outcome).await?;
+    }
+    let next = present().await?.map(|(_, at)| at);
+    // Its organization has no access, unless another server has taken it in this moment.
+    Ok(next.map(|at| if taken.is_none() && at <= edge::now() { later(READ_ALL) } else { at }))
+}
+
+/// The time after a pause.
+fn later(pause: Duration) -> Timestamp {
+    edge::now().plus_millis(i64::try_from(pause.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// Reads a calendar, and makes the blocks what it says. The error is for people, and never has the address.
@@ -231,6 +283,7 @@ fn address(app: &App, taken: &Taken) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rental_core::value::CalendarFeedId;
 
     /// Organizations whose calendars never answer begin as many readings as they may.
     #[test]
@@ -241,9 +294,9 @@ mod tests {
             assert!(number > 6 || readings.has_place(organization), "organization {number}");
             while readings.has_place(organization) {
                 let feed = CalendarFeedId::from_u128(readings.by_feed.len() as u128);
-                readings.by_feed.insert(feed, organization);
+                readings.by_feed.insert((organization, feed), false);
             }
-            let of_one = readings.by_feed.values().filter(|one| **one == organization).count();
+            let of_one = readings.by_feed.keys().filter(|(one, _)| *one == organization).count();
             assert!(of_one <= MOST_OF_ONE && readings.by_feed.len() <= MOST_READINGS);
         }
     }

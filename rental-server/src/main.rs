@@ -4,6 +4,7 @@ mod access;
 mod attachments;
 mod audit;
 mod calendar_feeds;
+mod changed_feeds;
 mod chores;
 mod config;
 mod damaged_rows;

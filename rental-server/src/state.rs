@@ -8,6 +8,7 @@ use crate::{
         operators::Operators,
         quotas::Tenants,
     },
+    changed_feeds::ChangedFeeds,
     http::{
         files::Files,
         reply::{Document, Problem},
@@ -100,8 +101,8 @@ pub(crate) struct App {
     pub(crate) imports: Arc<Semaphore>,
     /// Signalled when a long task was begun.
     pub(crate) tasks_begun: Notify,
-    /// Signalled when a calendar feed was made or changed.
-    pub(crate) feeds_changed: Notify,
+    /// The calendar feeds that were made or changed.
+    pub(crate) changed_feeds: ChangedFeeds,
     admin_token: [u8; 32],
     /// Idempotency keys whose first request still runs in this process.
     running: Mutex<HashSet<(OrganizationId, String)>>,
@@ -141,7 +142,7 @@ impl App {
             admin_token: Sha256::digest(admin_token.as_bytes()).into(),
             imports: Arc::new(Semaphore::new(MOST_IMPORTS)),
             tasks_begun: Notify::new(),
-            feeds_changed: Notify::new(),
+            changed_feeds: ChangedFeeds::default(),
             running: Mutex::default(),
         }
     }

@@ -64,8 +64,11 @@ impl Intent for ChangeCalendarFeed<'_> {
             let place = key::calendar_feed(organization, feed.id);
             let row = get_one(store, &place).await?.ok_or(Error::NotFound { object: SPEC.object })?;
             let mut state = ImportedFeed::read(&row)?;
-            let earliest = state.taken_at.map_or(now, |taken_at| taken_at.plus_millis(SHORTEST_PAUSE_MILLIS));
-            state.poll_at = now.max(earliest);
+            // The server that reads the feed now sees that the row was changed, and reads it again after that: no two servers
+            // read it at once.
+            if !is_being_read(&state, now) {
+                state.poll_at = earliest(&state, now);
+            }
             let mut batch = Batch::default();
             if self.deletes {
                 (state.sealed, state.poll_at, state.removed) = (None, now, true);
@@ -111,15 +114,36 @@ impl Taken {
     }
 }
 
-/// The feed of a row, and when it is due.
+/// The feed of a row, and when it is due, by what is known at `now`.
 ///
 /// # Errors
 /// The row is damaged.
-pub fn due_at(row: &Record) -> Result<(OrganizationId, CalendarFeedId, Timestamp), Error> {
+pub fn due_at(row: &Record, now: Timestamp) -> Result<(OrganizationId, CalendarFeedId, Timestamp), Error> {
     let Some(Row::CalendarFeed { organization, feed }) = Row::decode(&row.key) else {
         return Err(Error::damaged_row(&row.key, "it is no row of a calendar feed"));
     };
-    Ok((organization, feed, ImportedFeed::read(row)?.poll_at))
+    Ok((organization, feed, due(&ImportedFeed::read(row)?, now)))
+}
+
+/// When a feed is due. One that was never read is due at once. So is one whose last reading began later than now: the clock was
+/// set back since, and nobody knows by how much. Clocks of two servers differ by less than the lease.
+fn due(state: &ImportedFeed, now: Timestamp) -> Timestamp {
+    match state.taken_at {
+        None => state.poll_at.min(now),
+        Some(taken_at) if taken_at > now.plus_millis(LEASE_MILLIS) => now,
+        Some(_) => state.poll_at,
+    }
+}
+
+/// Whether a server has the feed. The shortest interval is longer than the lease, so a reading that has ended leaves another time.
+fn is_being_read(state: &ImportedFeed, now: Timestamp) -> bool {
+    state.taken_at.is_some_and(|taken_at| taken_at.plus_millis(LEASE_MILLIS) == state.poll_at) && due(state, now) > now
+}
+
+/// When a feed that somebody polls is read.
+fn earliest(state: &ImportedFeed, now: Timestamp) -> Timestamp {
+    let last = state.taken_at.filter(|taken_at| *taken_at <= now);
+    last.map_or(now, |taken_at| now.max(taken_at.plus_millis(SHORTEST_PAUSE_MILLIS)))
 }
 
 /// Takes a feed that is due. `None` if another server has it, or its organization has no access.
@@ -127,8 +151,8 @@ pub fn due_at(row: &Record) -> Result<(OrganizationId, CalendarFeedId, Timestamp
 /// # Errors
 /// The store is not available, or a row is damaged.
 pub async fn take(store: &dyn Store, row: &Record, now: Timestamp) -> Result<Option<Taken>, Error> {
-    let (organization, id, poll_at) = due_at(row)?;
-    if poll_at > now {
+    let (organization, id, due_at) = due_at(row, now)?;
+    if due_at > now {
         return Ok(None);
     }
     let mut state = ImportedFeed::read(row)?;
@@ -160,8 +184,8 @@ pub struct Synced {
 /// How a reading ended: what it found, unless the calendar is as before, and the `ETag`; or why it failed, for people.
 pub type Outcome = Result<(Option<Synced>, Option<String>), String>;
 
-/// Records how a reading ended, and when the next one is. Removes the row of a deleted feed. Changes nothing when somebody
-/// changed the feed during the reading: then the feed is due again.
+/// Records how a reading ended, and when the next one is. Removes the row of a deleted feed. When somebody changed the feed
+/// during the reading, it only makes the feed due again.
 ///
 /// # Errors
 /// The store is not available.
@@ -203,8 +227,28 @@ pub async fn finish_reading(store: &dyn Store, edge: &dyn Edge, taken: &Taken, o
     };
     let mut prepared = edit(store, edge, &taken.organization, record, rule).await?;
     prepared.batch.replace(place, taken.revision, to_json(&state)?);
-    commit_for(store, taken.organization.id, prepared.batch).await?;
-    Ok(())
+    match commit_for(store, taken.organization.id, prepared.batch).await? {
+        Commit::Applied => Ok(()),
+        Commit::Stale(_) => make_due_again(store, now, taken).await,
+    }
+}
+
+/// Makes a feed due that somebody polled during the reading of `taken`. Another change of the row in this moment is another poll,
+/// or the deletion of the feed.
+async fn make_due_again(store: &dyn Store, now: Timestamp, taken: &Taken) -> Result<(), Error> {
+    loop {
+        let Some(row) = get_one(store, &taken.place()).await? else { return Ok(()) };
+        let mut state = ImportedFeed::read(&row)?;
+        if state.removed || state.taken_at != taken.state.taken_at || !is_being_read(&state, now) {
+            return Ok(());
+        }
+        state.poll_at = earliest(&state, now);
+        let mut batch = Batch::default();
+        batch.replace(row.key, row.revision, to_json(&state)?);
+        if commit_for(store, taken.organization.id, batch).await? == Commit::Applied {
+            return Ok(());
+        }
+    }
 }
 
 /// The time to the next reading after so many failures in a row.
@@ -250,6 +294,41 @@ mod tests {
             let taken = Taken { organization, id: CalendarFeedId::from_u128(1), feed, state, revision: 1 };
             assert_eq!(taken.etag(time("2026-06-11T03:59:00Z")).is_some(), is_sent, "{read:?} {conflicts}");
         }
+    }
+
+    #[test]
+    fn a_feed_is_due_when_its_time_has_come_or_the_clock_was_set_back() {
+        let now = Timestamp::from_millis(1_800_000_000_000);
+        let ago = |minutes: i64| now.plus_millis(-minutes * 60_000);
+        let read = |taken_at: i64, poll_at: i64| {
+            let state = ImportedFeed::new(None, ago(poll_at));
+            due(&ImportedFeed { taken_at: Some(ago(taken_at)), ..state }, now) <= now
+        };
+        assert!(read(15, 0) && !read(14, -1));
+        // The clocks of two servers differ a little.
+        assert!(!read(-2, -17));
+        // The clock was set back by two hours, and by a year.
+        assert!(read(-110, -125) && read(-525_600, -525_615));
+        // A feed that was never read, made while the clock was a day ahead.
+        assert_eq!(due(&ImportedFeed::new(None, ago(-1440)), now), now);
+        assert_eq!(due(&ImportedFeed::new(None, ago(5)), now), ago(5));
+    }
+
+    #[test]
+    fn a_poll_waits_for_the_reading_in_progress_and_two_seconds_after_its_beginning() {
+        let now = Timestamp::from_millis(1_800_000_000_000);
+        let state = |began: i64, poll_at: Timestamp| ImportedFeed {
+            taken_at: Some(now.plus_millis(-began)),
+            ..ImportedFeed::new(None, poll_at)
+        };
+        let in_progress = |began| state(began, now.plus_millis(LEASE_MILLIS - began));
+        assert!(is_being_read(&in_progress(0), now) && is_being_read(&in_progress(LEASE_MILLIS - 1), now));
+        assert!(!is_being_read(&in_progress(LEASE_MILLIS), now), "its server was killed");
+        assert!(!is_being_read(&state(0, now.plus_millis(5 * 60_000)), now), "it has ended");
+        assert!(!is_being_read(&in_progress(-2 * LEASE_MILLIS), now), "the clock was set back");
+        assert_eq!(earliest(&state(500, now), now), now.plus_millis(SHORTEST_PAUSE_MILLIS - 500));
+        assert_eq!(earliest(&state(SHORTEST_PAUSE_MILLIS + 1, now), now), now);
+        assert_eq!(earliest(&state(-3_600_000, now), now), now, "the clock was set back");
     }
 
     #[test]

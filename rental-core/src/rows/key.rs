@@ -287,6 +287,12 @@ pub fn rechecks() -> Span {
     Span::under(key(Tag::Recheck, &[]))
 }
 
+/// The marks of the vehicles of an organization.
+#[must_use]
+pub fn rechecks_of(organization: OrganizationId) -> Span {
+    Span::under(key(Tag::Recheck, &[organization.as_bytes()]))
+}
+
 /// The key of a server's heartbeat.
 #[must_use]
 pub fn heartbeat(server: ServerId) -> Key {
@@ -418,6 +424,12 @@ pub(super) fn identity_of(organization: OrganizationId, resource: u8, hash: [u8;
 #[must_use]
 pub fn billed(organization: OrganizationId, source: Uuid) -> Key {
     key(Tag::Billed, &[organization.as_bytes(), source.as_bytes()])
+}
+
+/// The keys of all such claims of an organization.
+#[must_use]
+pub fn billed_of(organization: OrganizationId) -> Key {
+    key(Tag::Billed, &[organization.as_bytes()])
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 
 use super::members::Members;
 use crate::value::Money;
-use serde::Deserialize;
-use std::collections::HashMap;
+use serde::{Deserialize, de::DeserializeOwned};
+use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
 
 /// The lines of invoices that are not void and bill an object, and what credit notes make billable again: 48 bytes for each.
@@ -17,6 +17,10 @@ pub struct Billed {
     credits: HashMap<Uuid, Money>,
     /// The credit notes of an invoice, and what they credit.
     notes: HashMap<Uuid, (Vec<Uuid>, Money)>,
+    /// The invoices that were read, void ones too.
+    read: HashSet<Uuid>,
+    /// Objects that an invoice bills which cannot be read, with that invoice.
+    lost: HashMap<Uuid, Uuid>,
     is_sorted: bool,
 }
 
@@ -68,7 +72,11 @@ impl Billed {
             }
             return;
         }
-        if invoice.object != "invoice" || invoice.status.as_deref() == Some("void") {
+        if invoice.object != "invoice" {
+            return;
+        }
+        self.read.insert(invoice.id);
+        if invoice.status.as_deref() == Some("void") {
             return;
         }
         for line in invoice.lines {
@@ -77,6 +85,16 @@ impl Billed {
                 self.is_sorted = false;
             }
         }
+    }
+
+    /// Whether an invoice was read.
+    pub(super) fn has_read(&self, invoice: Uuid) -> bool {
+        self.read.contains(&invoice)
+    }
+
+    /// Adds an object that an invoice bills which cannot be read. Nobody knows how much: it counts as billed whole.
+    pub(super) fn add_lost(&mut self, source: Uuid, invoice: Uuid) {
+        self.lost.insert(source, invoice);
     }
 
     /// Ends the adding.
@@ -106,14 +124,36 @@ impl Billed {
         let (mut sum, mut invoices) = (Money::default(), Vec::new());
         for (_, invoice, amount) in own {
             sum = sum.plus(*amount).unwrap_or(Money::MAX);
-            let text = format!("\"{invoice}\"");
-            if invoices.last() != Some(&text) {
-                invoices.push(text);
-            }
+            invoices.push(*invoice);
         }
         let credited = self.credits.get(&id).copied().unwrap_or_default();
-        let billed = sum.minus(credited).unwrap_or_default();
+        let mut billed = sum.minus(credited).unwrap_or_default();
+        // What an invoice bills that is gone is not billed again.
+        let named: Vec<Uuid> = value(members, "invoice_ids").unwrap_or_default();
+        let gone = named.into_iter().filter(|invoice| !self.read.contains(invoice));
+        for (invoice, amount) in gone
+            .map(|invoice| (invoice, value(members, "amount_billed")))
+            .chain(self.lost.get(&id).map(|invoice| (*invoice, price(object, members))))
+        {
+            billed = billed.max(amount.unwrap_or_default());
+            invoices.push(invoice);
+        }
+        invoices.sort_unstable();
+        invoices.dedup();
         members.set("amount_billed", billed.to_string())?;
-        members.set("invoice_ids", list(invoices.into_iter()))
+        members.set("invoice_ids", list(invoices.into_iter().map(|id| format!("\"{id}\""))))
     }
+}
+
+fn value<T: DeserializeOwned>(members: &Members, name: &str) -> Option<T> {
+    serde_json::from_str(members.get(name)?).ok()
+}
+
+/// What a toll or violation costs the customer.
+fn price(object: &str, members: &Members) -> Option<Money> {
+    if object == "toll" {
+        return value(members, "amount");
+    }
+    let due: Option<Money> = value(members, "amount_due");
+    due.filter(|due| !due.is_zero()).or_else(|| value(members, "payment_amount"))
 }

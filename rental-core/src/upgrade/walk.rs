@@ -270,7 +270,7 @@ impl<'s> Upgrade<'s> {
                 Err(mut reason) => {
                     let spec = parts(&key).map(|(spec, _)| spec.object);
                     if self.marker.from < BILLED_SINCE && spec == Some(invoice::SPEC.object) {
-                        reason += "; what it bills counts as not billed, so restore it before you bill anything again";
+                        reason += "; the rentals that it bills count as not billed, so restore it before you bill that customer again";
                     }
                     self.marker.note(&key, &reason);
                     self.marker.damage_here = true;
@@ -354,12 +354,34 @@ impl<'s> Upgrade<'s> {
         if self.marker.from < BILLED_SINCE && organization != SYSTEM {
             let invoices = key::records(organization, &invoice::SPEC);
             let span = Span { to: after(&invoices), from: invoices, order: Order::Ascending, follow: None };
-            let mut pages = Pages::of(self.store, span, PAGE);
+            let (mut pages, mut rows) = (Pages::of(self.store, span, PAGE), Vec::new());
             while let Some(page) = pages.next().await? {
                 yield_to_other_tasks().await;
                 page.iter().flatten().for_each(|record| self.billed.add(&record.value));
+                rows.extend(page.iter().filter_map(|row| key_of(row).id()).filter(|id| !self.billed.has_read(*id)));
+            }
+            if !rows.is_empty() {
+                self.find_lost(organization, &rows).await?;
             }
             self.billed.sort();
+        }
+        Ok(())
+    }
+}
+
+impl Upgrade<'_> {
+    /// Finds what these invoices bill, which cannot be read: programs of before version 6 wrote a claim for each toll and violation
+    /// that an invoice bills. They wrote none for rentals.
+    async fn find_lost(&mut self, organization: OrganizationId, invoices: &[Uuid]) -> Result<(), UpgradeError> {
+        let mut pages = Pages::of(self.store, Span::under(key::billed_of(organization)), PAGE);
+        while let Some(page) = pages.next().await? {
+            yield_to_other_tasks().await;
+            for claim in page.iter().flatten() {
+                let (source, invoice) = (claim.key.id(), Uuid::from_slice(&claim.value).ok());
+                if let (Some(source), Some(invoice)) = (source, invoice.filter(|id| invoices.contains(id))) {
+                    self.billed.add_lost(source, invoice);
+                }
+            }
         }
         Ok(())
     }

@@ -8,11 +8,14 @@ use rental_core::{
     },
     upgrade::{Step, Upgrade, UpgradeError},
 };
+use serde_json::Value;
 use std::{
+    collections::HashMap,
     sync::atomic::{AtomicU64, Ordering},
     task::{Context, Poll, Waker},
     time::Duration,
 };
+use uuid::Uuid;
 
 fn record_of(rows: &Rows, tag: u8, at: usize) -> Key {
     rows.keys().filter(|key| key.as_bytes()[0] == b'r' && key.as_bytes()[17] == tag).nth(at).unwrap().clone()
@@ -67,9 +70,46 @@ fn a_damaged_invoice_is_reported_with_what_it_means_for_what_it_bills() {
     let told = &counted.damaged_rows[0];
     assert!(told.contains(&invoice.id().unwrap().to_string()), "{told}");
     assert!(
-        told.ends_with("; what it bills counts as not billed, so restore it before you bill anything again"),
+        told.ends_with(
+            "; the rentals that it bills count as not billed, so restore it before you bill that customer again"
+        ),
         "{told}"
     );
+}
+
+/// Programs of before version 6 wrote a claim for each toll and violation that an invoice bills.
+#[test]
+fn tolls_and_violations_of_a_damaged_invoice_stay_billed() {
+    for version in ["v2", "v3", "v4", "v5"] {
+        let before = rows_of(version);
+        let whole = memory(version, &before);
+        wait(upgrade(&whole));
+        let whole = wait(everything(&whole));
+        let claims = before.iter().filter(|(key, _)| key.as_bytes()[0] == b'b');
+        let mut by_invoice: HashMap<Vec<u8>, Vec<Uuid>> = HashMap::new();
+        for (key, (_, value)) in claims {
+            by_invoice.entry(value.to_vec()).or_default().push(key.id().unwrap());
+        }
+        assert!(!by_invoice.is_empty(), "{version}");
+        for (invoice, sources) in by_invoice {
+            let place = before.keys().find(|key| key.as_bytes()[0] == b'r' && key.as_bytes()[18..] == invoice);
+            let mut rows = before.clone();
+            rows.get_mut(place.unwrap()).unwrap().1 = bytes::Bytes::from_static(b"{\"id\":");
+            let store = memory(version, &rows);
+            wait(upgrade(&store));
+            let after = wait(everything(&store));
+            for (key, row) in &after {
+                let is_source = key.as_bytes()[0] == b'r' && key.id().is_some_and(|id| sources.contains(&id));
+                let members = |rows: &Rows| -> Value { serde_json::from_slice(&rows[key].1).unwrap() };
+                if is_source {
+                    let (after, whole) = (members(&after), members(&whole));
+                    let names = ["amount_billed", "invoice_ids"];
+                    assert_eq!(names.map(|name| &after[name]), names.map(|name| &whole[name]), "{version}");
+                    assert_eq!(row.0, before[key].0 + 1);
+                }
+            }
+        }
+    }
 }
 
 /// Entries and holds without a record, of organizations that exist and of others.

@@ -3,7 +3,10 @@
 use crate::{
     edge,
     endpoint::{Action, BodySchema, Endpoint, FeedAction, delete, post},
-    http::{call::Call, reply::Handled},
+    http::{
+        call::Call,
+        reply::{Handled, Reply},
+    },
     objects::write::write_to,
     reference::parts,
     state::App,
@@ -25,6 +28,7 @@ use rental_core::{
     },
     rows::{calendar_feed::ImportedFeed, key},
     store::Store,
+    value::CalendarFeedId,
     webhooks::{master_key, secret::bound_to},
 };
 use serde::Deserialize;
@@ -62,7 +66,7 @@ pub(super) async fn create(
     let create = Create { collection, organization, body: (&*body).into(), given: &[] };
     let make = Make { hooks: &app.hooks, create, sent: &body, nonce };
     let reply = write_to(store, app, organization, call, sent, &make).await?;
-    app.feeds_changed.notify_one();
+    note(app, organization, &reply);
     Ok(reply)
 }
 
@@ -122,6 +126,19 @@ pub(super) async fn change(
     body::nothing(sent)?;
     let intent = ChangeCalendarFeed { organization, id, deletes };
     let reply = write_to(store, app, organization, call, sent, &intent).await?.without_revision();
-    app.feeds_changed.notify_one();
+    note(app, organization, &reply);
     Ok(reply)
+}
+
+/// Tells the reader of calendar feeds of this server that the feed of a response was made or changed.
+fn note(app: &App, organization: &Organization, reply: &Reply) {
+    #[derive(Deserialize)]
+    struct Changed {
+        id: CalendarFeedId,
+    }
+    if app.hooks.settings.send
+        && let Ok(Changed { id }) = serde_json::from_slice(&reply.body)
+    {
+        app.changed_feeds.note((organization.id, id));
+    }
 }

@@ -103,6 +103,30 @@ fn a_damaged_feed_keeps_no_other_from_being_read() {
     assert_eq!(lines, 1, "it is logged once");
 }
 
+#[test]
+fn feeds_that_nobody_read_before_the_start_are_read_after_it() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Server::start_on_file(directory.path(), &[PRIVATE, "--no-webhooks"]);
+    let organization = server.organization_with(&json!({"name": "UTC", "time_zone": "Etc/UTC"}));
+    let calendars = Calendars::start();
+    calendars.show(&[("a", day(3), day(5))]);
+    let feeds = [(); 3].map(|()| made(&organization, &organization.vehicle(json!({})), &calendars.url));
+    let (id, read, write) = (organization.id.clone(), organization.read.clone(), organization.write.clone());
+    drop(organization);
+    stop(server);
+
+    let server = Server::start_on_file(directory.path(), &[PRIVATE]);
+    let organization = Organization { server: &server, id, read, write };
+    let deadline = Instant::now() + Duration::from_secs(30);
+    for feed in feeds {
+        while organization.get(&format!("/v1/calendar_feeds/{feed}")).ok()["status"] != "ok" {
+            assert!(Instant::now() < deadline, "it is not read");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert_eq!(blocks(&organization, &feed), [block(3, 5, "active")]);
+    }
+}
+
 /// How often each path was read, now and at most at a time.
 type Seen = Arc<Mutex<HashMap<String, (usize, usize, usize)>>>;
 
@@ -168,4 +192,36 @@ fn two_servers_on_one_database_never_read_a_feed_twice_at_once() {
     }
     let seen = seen.lock().unwrap().clone();
     assert!(seen.len() == feeds.len() && seen.values().all(|(.., most)| *most == 1), "{seen:?}");
+}
+
+#[test]
+fn a_poll_at_another_server_during_a_reading_begins_no_second_one_beside_it() {
+    let Some(database) = database() else { return };
+    let servers = [(); 2].map(|()| Server::start_on(&database, &[PRIVATE]));
+    let here = servers[0].organization();
+    let both = [here.by_way_of(&servers[0]), here.by_way_of(&servers[1])];
+    // Longer than the two seconds after which a feed may be read again.
+    let (url, seen) = slow_calendars(Duration::from_secs(5));
+    let feed = made(&here, &here.vehicle(json!({})), &format!("{url}/slow.ics"));
+    let seen = || seen.lock().unwrap().values().next().copied().unwrap_or_default();
+    let until = |what: &dyn Fn() -> bool| {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !what() {
+            assert!(Instant::now() < deadline, "{:?}", seen());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    until(&|| seen().0 == 1);
+    for organization in both.iter().chain(&both) {
+        let polled = || organization.post(&format!("/v1/calendar_feeds/{feed}/poll"), &json!({}));
+        let mut reply = polled();
+        while reply.status == 503 {
+            reply = polled();
+        }
+        reply.ok();
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    // What was polled is read after the reading in progress, by the same server, and takes effect.
+    until(&|| here.get(&format!("/v1/calendar_feeds/{feed}")).ok()["status"] == "ok");
+    assert_eq!(seen(), (2, 0, 1), "times, now, most at a time");
 }
