@@ -7,6 +7,7 @@ use super::{
     commit_for::commit_for,
     edge::Edge,
     edit::edit,
+    holds,
     intent::{Intent, Prepared, Preparing},
     read::get,
 };
@@ -33,11 +34,17 @@ const LONGEST_PAUSE_MILLIS: i64 = 24 * 3600 * 1000;
 /// Most calendar feeds of a vehicle.
 pub const MOST_FEEDS: usize = 10;
 
-/// Refuses one more feed of a vehicle that has [`MOST_FEEDS`].
+/// Refuses one more feed of a vehicle that has [`MOST_FEEDS`]. Of feeds that are made at once with these batches, one is made.
 ///
 /// # Errors
 /// [`Error::Conflict`], or the store is not available.
-pub async fn room_for_feed(store: &dyn Store, organization: OrganizationId, vehicle: VehicleId) -> Result<(), Error> {
+pub async fn room_for_feed(
+    store: &dyn Store,
+    organization: OrganizationId,
+    vehicle: VehicleId,
+    batch: &mut Batch,
+) -> Result<(), Error> {
+    holds::take_turns(store, organization, vehicle, batch).await?;
     let present = Span::under(calendar_feed::of_vehicle(vehicle).prefix(organization, &SPEC));
     if store.scan(&present, MOST_FEEDS).await?.len() == MOST_FEEDS {
         return Err(Error::Conflict(format!("The vehicle has {MOST_FEEDS} calendar feeds. Delete one first.")));

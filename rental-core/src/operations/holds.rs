@@ -70,6 +70,25 @@ pub async fn change(
     Ok(())
 }
 
+/// Lets only one of two concurrent batches commit that both have this for a vehicle. Call it before you read what decides about the
+/// batch: it adds a change of the vehicle's calendar that changes nothing.
+///
+/// # Errors
+/// The store is not available.
+pub(super) async fn take_turns(
+    store: &dyn Store,
+    organization: OrganizationId,
+    vehicle: VehicleId,
+    batch: &mut Batch,
+) -> Result<(), Error> {
+    let place = key::calendar(organization, vehicle);
+    match get_one(store, &place).await? {
+        Some(record) => batch.replace(place, record.revision, record.value),
+        None => batch.insert(place, Bytes::copy_from_slice(&0u32.to_be_bytes())),
+    }
+    Ok(())
+}
+
 pub(super) fn classes_in_use(calendar: &Record) -> Result<u32, Error> {
     let bytes = calendar.value.as_ref().try_into();
     bytes.map(u32::from_be_bytes).map_err(|_| Error::damaged_row(&calendar.key, "it has the wrong size"))

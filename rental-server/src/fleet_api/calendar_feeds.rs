@@ -104,7 +104,7 @@ impl Intent for Make<'_> {
             self.hooks.check_target(&url)?;
             let feed: &CalendarFeed = prepared.object()?;
             let (organization, id, vehicle) = (self.create.organization.id, feed.id, feed.vehicle_id);
-            room_for_feed(store, organization, vehicle).await?;
+            room_for_feed(store, organization, vehicle, &mut prepared.batch).await?;
             let ring = self.hooks.keys.ring();
             let key = master_key::sealing(store, &ring, &mut prepared.batch).await?;
             let sealed = key.seal(bound_to(id), self.nonce, &url).map_err(Error::Internal)?;

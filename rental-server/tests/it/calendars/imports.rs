@@ -218,3 +218,28 @@ fn uids_with_control_characters_name_one_block_each_and_all_of_them_go() {
     polled(&organization, id);
     assert!(blocks(&organization, id).is_empty());
 }
+
+#[test]
+fn a_vehicle_has_ten_feeds_however_many_are_made_at_once() {
+    let server = Server::start(&["--webhook-allow-private"]);
+    let organization = server.organization();
+    let (vehicle, calendars) = (organization.vehicle(json!({})), Calendars::start());
+    calendars.show(&[]);
+    let feed = json!({"vehicle_id": vehicle, "url": calendars.url});
+    let make = || loop {
+        let reply = organization.post("/v1/calendar_feeds", &feed);
+        // Too many at once.
+        if reply.status != 503 {
+            return reply.status;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let all: Vec<_> = (0..40).map(|_| scope.spawn(make)).collect();
+        all.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    let count = |status| statuses.iter().filter(|one| **one == status).count();
+    assert_eq!((count(200), count(409)), (10, 30), "{statuses:?}");
+    let list = organization.get(&format!("/v1/calendar_feeds?vehicle={vehicle}&limit=100")).ok();
+    assert_eq!(list["data"].as_array().unwrap().len(), 10);
+}
