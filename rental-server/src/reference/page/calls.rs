@@ -6,6 +6,7 @@
 use super::{
     book::{Book, Chapter, Operation},
     examples::is_empty,
+    fields::Shape,
     markup::{array, text},
 };
 use crate::endpoint::camel;
@@ -52,7 +53,8 @@ impl Call {
             (None, "PATCH") => (spec.plural, "update"),
             _ => return None,
         };
-        let lists = book.parameters(operation).any(|one| one["name"] == "starting_after");
+        let reply = &operation.value["responses"]["200"]["content"]["application/json"]["schema"];
+        let lists = Shape::of(book, reply).fields(book).iter().any(|(name, ..)| *name == "has_more");
         let result = match method {
             "me" => "me",
             "calendar" => "interval",
