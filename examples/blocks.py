@@ -37,10 +37,25 @@ class Block:
     line: int
 
 
-def blocks(document: Path) -> list[Block]:
+def part(document: Path, section: str) -> list[tuple[int, str]]:
+    """The numbered lines of a document; with a section, those above the first section and those of this one."""
+    chosen: list[tuple[int, str]] = []
+    wanted, seen, in_block = True, False, False
+    for number, line in enumerate(document.read_text(encoding="utf-8").splitlines(), start=1):
+        in_block ^= line.startswith("```")
+        if line.startswith("## ") and not in_block and section:
+            wanted = line.removeprefix("## ").lower().replace(" ", "-") == section
+            seen |= wanted
+        if wanted:
+            chosen.append((number, line))
+    assert seen or not section, f"{document} has no section {section}"
+    return chosen
+
+
+def blocks(document: Path, section: str = "") -> list[Block]:
     found: list[Block] = []
     opened: Block | None = None
-    for number, line in enumerate(document.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in part(document, section):
         if line.startswith("```") and opened is None:
             language, *words = line.removeprefix("```").split() or [""]
             opened = Block(language, words, "", number)
@@ -135,10 +150,10 @@ class Reader:
             time.sleep(0.05)
         return output.read_text()
 
-    def read(self, document: Path) -> None:
-        """Follows the whole document."""
+    def read(self, document: Path, section: str = "") -> None:
+        """Follows the whole document, or what is above its sections and one of them."""
         printed: str | Path = ""
-        for block in blocks(document):
+        for block in blocks(document, section):
             try:
                 printed = self.follow(block, printed)
             except AssertionError as error:

@@ -68,7 +68,7 @@ use rental_core::{
     store::{Engine, Place},
 };
 use std::{
-    io::Write,
+    io::{ErrorKind, Write},
     net::{SocketAddr, TcpListener as StdListener},
     path::Path,
     process::ExitCode,
@@ -341,7 +341,16 @@ async fn listen(config: &Config, passed: Vec<StdListener>) -> Result<Vec<TcpList
     }
     let addresses = [config.listen].into_iter().chain(config.operator_listen);
     let bind = async |address: SocketAddr| {
-        TcpListener::bind(address).await.map_err(|error| format!("cannot listen on {address}: {error}"))
+        TcpListener::bind(address).await.map_err(|error| {
+            let next = match error.kind() {
+                ErrorKind::AddrInUse => {
+                    "; stop the program that has the port (`ss -ltnp` shows it), or choose another port with --listen"
+                }
+                ErrorKind::PermissionDenied => "; choose a port above 1023 with --listen, or use the socket unit",
+                _ => "",
+            };
+            format!("cannot listen on {address}: {error}{next}")
+        })
     };
     try_join_all(addresses.map(bind)).await
 }

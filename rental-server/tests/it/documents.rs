@@ -58,6 +58,7 @@ const DOCUMENTS: [&str; 44] = [
     "docs/spec.md",
     "docs/decisions.md",
     "docs/quickstart/README.md",
+    "docs/quickstart/curl.md",
     "docs/quickstart/typescript.md",
     "docs/quickstart/python.md",
     "docs/quickstart/operator.md",
