@@ -23,7 +23,7 @@ use std::{
     process::Command,
 };
 
-const DOCUMENTS: [&str; 44] = [
+const DOCUMENTS: [&str; 45] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
