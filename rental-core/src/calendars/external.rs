@@ -169,7 +169,8 @@ fn add(
     if let Some(occurrence) = one.name {
         name = format!("{name}#{occurrence}");
     }
-    if found.get(&name).is_some_and(|other| (other.start, other.end) != (start, end)) {
+    // The longer name can be the UID of another event, too.
+    while found.get(&name).is_some_and(|other| (other.start, other.end) != (start, end)) {
         name = format!("{name}#{start}/{end}");
     }
     let summary = one.event.component.property(&Property::Summary).and_then(|entry| entry.values.first()?.as_text());

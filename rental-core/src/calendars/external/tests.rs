@@ -257,3 +257,31 @@ proptest::proptest! {
         let _ = read(format!("BEGIN:VCALENDAR\nBEGIN:VEVENT\n{lines}END:VEVENT\nEND:VCALENDAR").as_bytes());
     }
 }
+
+/// An event of each calendar of a file, with one UID, and one whose UID is what the second of them would be named.
+#[test]
+fn an_event_whose_uid_is_the_name_of_another_one_keeps_its_days() {
+    let nights = |uid: &str, from: u32| {
+        let days = format!("DTSTART;VALUE=DATE:202606{from:02}\nDTEND;VALUE=DATE:202606{:02}", from + 1);
+        event(&days).replace("a@example.com", uid)
+    };
+    let calendar = |events: &str| format!("BEGIN:VCALENDAR\n{events}\nEND:VCALENDAR\n");
+    let names = |calendars: [String; 2]| -> Vec<(String, String)> {
+        let events = read(calendars.concat().as_bytes()).unwrap();
+        events.into_iter().map(|event| (event.start.to_string(), event.uid)).collect()
+    };
+    let taken = nights("x#2026-06-10/2026-06-11", 20);
+    let found = names([calendar(&format!("{}\n{taken}", nights("x", 5))), calendar(&nights("x", 10))]);
+    let days: Vec<&str> = found.iter().map(|(day, _)| day.as_str()).collect();
+    assert_eq!(days, ["2026-06-05", "2026-06-10", "2026-06-20"], "{found:?}");
+    // An occurrence, and an event whose UID is the name of that occurrence.
+    let daily = event("DTSTART;VALUE=DATE:20260601\nDTEND;VALUE=DATE:20260602\nRRULE:FREQ=DAILY;COUNT=3");
+    let occurrences = names([calendar(&daily), String::new()]);
+    assert_eq!(occurrences.len(), 3);
+    for (_, occurrence) in occurrences {
+        let both = format!("{daily}\n{}", nights(&occurrence, 20));
+        let found = names([calendar(&both), String::new()]);
+        let days: Vec<&str> = found.iter().map(|(day, _)| day.as_str()).collect();
+        assert_eq!(days, ["2026-06-01", "2026-06-02", "2026-06-03", "2026-06-20"], "{found:?}");
+    }
+}

@@ -243,3 +243,44 @@ fn a_vehicle_has_ten_feeds_however_many_are_made_at_once() {
     let list = organization.get(&format!("/v1/calendar_feeds?vehicle={vehicle}&limit=100")).ok();
     assert_eq!(list["data"].as_array().unwrap().len(), 10);
 }
+
+/// Two calendars in one file with one UID, and UIDs that are what other events are named.
+#[test]
+fn events_whose_names_collide_have_one_block_each_and_all_of_them_go() {
+    let server = Server::start(&["--webhook-allow-private"]);
+    let organization = server.organization_with(&json!({"name": "UTC", "time_zone": "Etc/UTC"}));
+    let (vehicle, calendars) = (organization.vehicle(json!({})), Calendars::start());
+    let event = |uid: &str, from: i64, more: &str| {
+        let days = [from, from + 2].map(|at| day(at).replace('-', ""));
+        format!(
+            "BEGIN:VEVENT\r\nUID:{uid}\r\nDTSTAMP:20260101T000000Z\r\nDTSTART;VALUE=DATE:{}\r\nDTEND;VALUE=DATE:{}\r\n{more}END:VEVENT\r\n",
+            days[0], days[1]
+        )
+    };
+    let show = |parts: &[String]| {
+        let text: String = parts.iter().map(|part| format!("BEGIN:VCALENDAR\r\n{part}END:VCALENDAR\r\n")).collect();
+        calendars.raw("200 OK", text.as_bytes());
+    };
+    let named = format!("x#{}/{}", day(20), day(22));
+    let first = event("x", 10, "") + &event(&named, 30, "") + &event("y", 40, "RRULE:FREQ=WEEKLY;COUNT=2\r\n");
+    let all = [first, event("x", 20, "")];
+    show(&all);
+    let made = organization.post("/v1/calendar_feeds", &json!({"vehicle_id": vehicle, "url": calendars.url})).ok();
+    let id = made["id"].as_str().unwrap();
+    let expected = [10, 20, 30, 40, 47].map(|at| block(at, at + 2, "active"));
+    for reversed in [false, false, true, true, false] {
+        let mut parts = all.clone();
+        if reversed {
+            parts.reverse();
+        }
+        show(&parts);
+        assert_eq!(polled(&organization, id)["conflicts"], 0);
+        assert_eq!(blocks(&organization, id), expected, "reversed: {reversed}");
+    }
+    show(&[event("x", 20, "")]);
+    polled(&organization, id);
+    assert_eq!(blocks(&organization, id), [block(20, 22, "active")]);
+    show(&[String::new()]);
+    polled(&organization, id);
+    assert!(blocks(&organization, id).is_empty());
+}
