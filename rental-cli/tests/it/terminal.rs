@@ -1,6 +1,6 @@
 //! What a person sees: the program on a pseudo-terminal. Captured output is a pipe, which gets plain data.
 
-use crate::fake_server::{FakeServer, Reply, ok};
+use crate::fake_server::{FakeServer, Reply, error, ok};
 use rustix::{
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
     termios::{Winsize, tcsetwinsize},
@@ -191,6 +191,29 @@ fn a_run_of_invoices_says_what_is_not_attached_yet() {
     assert!(!shown.contains("attach"), "{shown}");
     let (shown, asked) = run(&none, &none, &["--json"]);
     assert_eq!((shown.contains("attach"), asked), (false, 1), "a program asks itself: {shown}");
+}
+
+#[test]
+fn a_run_of_invoices_succeeds_although_nobody_knows_what_is_not_attached() {
+    let refused = || error(403, "", "permission_error", "insufficient_scope");
+    let server = FakeServer::new(vec![ok(&drafts(&["0.7"])), ok(r#"{"id":"i","number":1,"total":0.7}"#), refused()]);
+    let ran = server.run(&["invoices", "draft-all", "--organization", "o"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("0.7") && ran.stderr.contains("1 invoice created over 0.70"), "{}", ran.stderr);
+    for what in ["tolls", "violations"] {
+        let note = format!("it is not known which {what} fit a rental and are not attached: No, because.");
+        assert!(ran.stderr.contains(&note), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_run_of_invoices_that_fails_on_the_way_says_what_it_created() {
+    let more =
+        drafts(&["0.7"]).replace(r#""has_more":false,"next_cursor":null"#, r#""has_more":true,"next_cursor":"1""#);
+    let refused = error(403, "", "permission_error", "insufficient_scope");
+    let server = FakeServer::new(vec![ok(&more), ok(r#"{"id":"i","number":1,"total":0.7}"#), refused]);
+    let ran = server.run(&["invoices", "draft-all", "--organization", "o"]);
+    assert!(ran.code != Some(0) && ran.stderr.contains("1 invoice created before this error"), "{}", ran.stderr);
 }
 
 #[test]
