@@ -160,6 +160,15 @@ impl<'d> Operation<'d> {
         Some(example)
     }
 
+    /// The query with the parameters that a request must have.
+    pub(super) fn required_query(&self) -> String {
+        let required = array(&self.value["parameters"]).iter();
+        let required = required.filter(|one| one["in"] == "query" && one["required"] == true);
+        let pairs: Vec<String> =
+            required.map(|one| format!("{}={}", text(&one["name"]), text(&one["example"]))).collect();
+        if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
+    }
+
     /// Its path with an example for each id.
     pub(super) fn filled_path(&self) -> String {
         let ids = array(&self.value["parameters"]).iter().filter(|parameter| parameter["in"] == "path");

@@ -5,7 +5,6 @@
 
 use super::{
     book::{Book, Chapter, Operation},
-    examples::is_empty,
     fields::Shape,
     markup::{array, text},
 };
@@ -74,7 +73,7 @@ impl Call {
 
     pub(super) fn typescript(&self) -> String {
         let mut arguments: Vec<String> = self.id.iter().map(|id| format!("\"{id}\"")).collect();
-        if !is_empty(&self.arguments) {
+        if self.arguments.as_object().is_some_and(|members| !members.is_empty()) {
             arguments.push(typescript(&self.arguments, 0));
         }
         let name = |snake: &str| lower_camel(snake);

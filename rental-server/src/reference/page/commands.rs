@@ -5,7 +5,6 @@
 
 use super::{
     book::{Chapter, Operation},
-    examples::required_query,
     markup::object,
 };
 use serde_json::Value;
@@ -122,7 +121,7 @@ fn raw(operation: &Operation<'_>) -> Option<String> {
     if !operation.path.starts_with("/v1/") && !operation.path.starts_with("/admin/v1/") {
         return None;
     }
-    let path = operation.filled_path() + &required_query(operation);
+    let path = operation.filled_path() + &operation.required_query();
     let data = operation.body_example().map(|body| format!(" --data {}", quoted(&body.to_string())));
     Some(format!("api {} {}{}", operation.method, quoted(&path), data.unwrap_or_default()))
 }

@@ -3,10 +3,9 @@
 use super::{
     book::{Book, Chapter, Operation, Secret},
     calls, commands,
-    markup::{array, block, object, pretty, text},
+    markup::{block, object, pretty},
 };
 use maud::{Markup, html};
-use serde_json::Value;
 
 /// An example in one language.
 pub(super) struct Example {
@@ -76,14 +75,6 @@ fn filled(example: &Example, secret: Secret) -> Markup {
     html! { (example.code[..at]) span data-with=(with) { (shown) } (filled(&rest, secret)) }
 }
 
-/// The query with the parameters that a request must have.
-pub(super) fn required_query(operation: &Operation<'_>) -> String {
-    let required = array(&operation.value["parameters"]).iter();
-    let required = required.filter(|one| one["in"] == "query" && one["required"] == true);
-    let pairs: Vec<String> = required.map(|one| format!("{}={}", text(&one["name"]), text(&one["example"]))).collect();
-    if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
-}
-
 fn curl(chapter: &Chapter<'_>, operation: &Operation<'_>) -> String {
     if !operation.takes_file() {
         let json = operation.body_example().map(|body| {
@@ -108,7 +99,7 @@ fn start_of_curl(operation: &Operation<'_>) -> String {
         Secret::None => "",
     };
     let method = if operation.method == "GET" { String::new() } else { format!("-X {} ", operation.method) };
-    format!("curl {method}\"$RENTAL_BASE_URL{}{}\"{secret}", operation.filled_path(), required_query(operation))
+    format!("curl {method}\"$RENTAL_BASE_URL{}{}\"{secret}", operation.filled_path(), operation.required_query())
 }
 
 /// The name of the file in an example.
@@ -150,9 +141,4 @@ pub(super) fn response(operation: &Operation<'_>) -> Markup {
             p class="caption" { "The response is " code { (media) } "." }
         }
     }
-}
-
-/// Whether there is nothing to send.
-pub(super) fn is_empty(body: &Value) -> bool {
-    body.as_object().is_none_or(serde_json::Map::is_empty)
 }

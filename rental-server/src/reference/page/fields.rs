@@ -7,8 +7,8 @@ use super::{
 use maud::{Markup, html};
 use serde_json::Value;
 
-/// Most levels of fields inside fields that a page shows.
-const MOST_LEVELS: usize = 3;
+/// Levels of fields inside fields that a page shows.
+const LEVELS: usize = 3;
 
 /// A schema without references: what it is, and what was said beside the reference.
 #[derive(Clone, Copy)]
@@ -87,7 +87,7 @@ fn nested<'d>(book: &Book<'d>, shape: Shape<'d>, owner: &str, marks: bool, level
                     }
                     @if !shape.description.is_empty() { p { (inline(shape.description)) } }
                     @let inner = if shape.kind() == "array" { Shape::of(book, &shape.schema["items"]) } else { shape };
-                    @if level + 1 < MOST_LEVELS && !inner.fields(book).is_empty() {
+                    @if level + 1 < LEVELS && !inner.fields(book).is_empty() {
                         details { summary { "Fields of " code { (name) } } (nested(book, inner, &id, marks, level + 1)) }
                     }
                 }
