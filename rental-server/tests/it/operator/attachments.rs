@@ -78,6 +78,32 @@ fn an_attachment_that_is_no_longer_clear_is_detached_without_an_event_and_is_sug
 }
 
 #[test]
+fn a_detached_toll_keeps_the_vehicle_that_was_known_last_until_its_number_is_known_to_be_of_another_one() {
+    let organization = Server::shared().organization();
+    let (id, rental, _) = attached_toll(&organization, "KEEPS1");
+    let vehicle = toll(&organization, &id)["vehicle_id"].as_str().unwrap().to_owned();
+    change(&organization, &rental, &json!({"status": "CANCELLED"}));
+    wait_until(&organization, &id, &json!({"customer_id": null, "vehicle_id": vehicle}));
+    let listed = organization.get(&format!("/v1/tolls?vehicle={vehicle}")).ok();
+    assert_eq!(listed["data"][0]["id"], id, "it is found with its vehicle");
+    // The vehicle has the plate only since a later day: nobody knows which one had it before.
+    change(&organization, &rental, &json!({"status": "COMPLETED"}));
+    assert_eq!(attached(&organization, "tolls")[0]["attached"], true);
+    let assign = |vehicle: &str, assignments: Value| {
+        let path = format!("/admin/v1/vehicles/{vehicle}/assignments");
+        organization.server.admin("PUT", &path, &json!({"assignments": assignments})).ok();
+    };
+    let changed = "2026-06-20T12:00:00Z";
+    assign(&vehicle, json!([{"kind": "plate", "number": "KEEPS1", "from": changed}]));
+    wait_until(&organization, &id, &json!({"customer_id": null, "vehicle_id": vehicle}));
+    assert_ne!(suggested(&organization, "tolls")[0]["verdict"], "clear");
+    let other = organization.vehicle(json!({}));
+    assign(&other, json!([{"kind": "plate", "number": "KEEPS1", "to": changed}]));
+    attached(&organization, "tolls");
+    wait_until(&organization, &id, &json!({"customer_id": null, "vehicle_id": other}));
+}
+
+#[test]
 fn an_attachment_follows_days_times_vehicles_and_plates() {
     let organization = Server::shared().organization();
     let (id, rental, customer) = attached_toll(&organization, "MOVES1");
