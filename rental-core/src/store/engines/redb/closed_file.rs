@@ -197,7 +197,10 @@ pub(super) fn refuse_other_version(
 }
 
 fn cannot_be_opened(path: &Path) -> StoreError {
-    StoreError::DamagedStore(format!("{} is damaged so that it cannot be opened", path.display()))
+    StoreError::DamagedStore(format!(
+        "{} is damaged so that it cannot be opened; restore it from a backup",
+        path.display()
+    ))
 }
 
 fn unchanged(
@@ -207,11 +210,19 @@ fn unchanged(
     pages: Pages,
     reads_left: Arc<AtomicU64>,
 ) -> Result<Database, StoreError> {
-    let failed = |error: io::Error| StoreError::Unavailable(format!("cannot read {}: {error}", path.display()));
+    let failed = |error: io::Error| {
+        let next = match error.kind() {
+            io::ErrorKind::NotFound => "; check the path, which is that of the file behind `redb:`",
+            io::ErrorKind::PermissionDenied => "; run this as the user of the server, or as root",
+            _ => "",
+        };
+        StoreError::Unavailable(format!("cannot read {}: {error}{next}", path.display()))
+    };
     let file = File::open(path).map_err(failed)?;
     let len = file.metadata().map_err(failed)?.len();
     if len == 0 {
-        return Err(StoreError::DamagedStore(format!("{} is empty, so it is no store", path.display())));
+        let problem = format!("{} is empty, so it is no store; restore it from a backup", path.display());
+        return Err(StoreError::DamagedStore(problem));
     }
     let file = FileBackend::new(file).map_err(|error| file::refusal(path, error))?;
     let backend = ReadOnlyBackend::new(file, len, reads_left);
