@@ -32,6 +32,7 @@ Environment:
   RENTAL_PROFILE              name of the profile; --profile overrides it
   RENTAL_CONFIG_FILE          file of profiles [default: ~/.config/rental/config.toml]
   RENTAL_WEBHOOK_SECRET_FILE  file with the secret that `listen` signs with
+  RENTAL_PAGER, PAGER         command for lists that are longer than the terminal [default: less]; cat for none
   NO_COLOR                    turns colours off
   CLICOLOR_FORCE              colours messages without a terminal too
 
@@ -93,6 +94,7 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), Failure> {
     };
     let filter = matches.get_one::<String>("jq").map(|expression| Filter::compile(expression)).transpose()?;
     let out = Output::new(matches.get_flag("json"), matches.get_flag("quiet"), filter);
+    let out = if matches.get_flag("no_pager") { out.without_pager() } else { out };
     let Some(group) = GROUPS.iter().chain(SINGLE_COMMANDS).find(|group| group.name == name) else {
         return match name {
             "config" => config::run(group_matches, &out),
@@ -108,7 +110,7 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), Failure> {
     (group.run)(group_matches, &Session::new(api(&settings, matches), out, settings))
 }
 
-fn global_args() -> [Arg; 8] {
+fn global_args() -> [Arg; 9] {
     let global = |arg: Arg| arg.global(true).help_heading("Global options");
     [
         global(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print the API's response as JSON")),
@@ -146,6 +148,12 @@ fn global_args() -> [Arg; 8] {
                 .default_value("auto")
                 .hide_possible_values(true)
                 .help("Colours: auto (on a terminal), always or never"),
+        ),
+        global(
+            Arg::new("no_pager")
+                .long("no-pager")
+                .action(ArgAction::SetTrue)
+                .help("Print long lists on a terminal without a pager [env: RENTAL_PAGER, PAGER]"),
         ),
         global(
             Arg::new("timeout")

@@ -110,7 +110,7 @@ impl Session {
             let request = page(cursor.as_deref(), size);
             let json = self.send(&request)?;
             if self.out.json && wanted.is_one_page() {
-                return self.out.json(&json);
+                return self.out.json_list(&json);
             }
             let fetched = Page::read(&json)?;
             let columns: Vec<_> = list.named().copied().collect();

@@ -3,6 +3,7 @@
 mod clock;
 pub(crate) mod columns;
 pub(crate) mod jq;
+mod pager;
 pub(crate) mod progress;
 pub(crate) mod record;
 pub(crate) mod references;
@@ -42,6 +43,8 @@ pub(crate) struct Output {
     /// Print no notes.
     pub(crate) quiet: bool,
     terminal: Option<usize>,
+    /// Show long lists in a pager, if this is a terminal.
+    pager: bool,
     clock: Clock,
     /// The filter of `--jq`, which all JSON goes through.
     filter: Option<Arc<Filter>>,
@@ -61,18 +64,38 @@ impl Output {
             json,
             quiet,
             terminal: io::stdout().is_terminal().then(width),
+            pager: true,
             clock: Clock::at(edge::now()),
             filter: filter.map(Arc::new),
             paint: Paint::stdout(),
         }
     }
 
+    /// The same output, which shows no list in a pager.
+    pub(crate) fn without_pager(self) -> Self {
+        Self { pager: false, ..self }
+    }
+
     /// Prints one JSON value, or what `--jq` makes of it.
     pub(crate) fn json(&self, json: &str) -> Result<(), Failure> {
+        print_document(&self.document(json)?)
+    }
+
+    /// Prints the JSON of a list like [`Output::json`], in a pager if it is long.
+    pub(crate) fn json_list(&self, json: &str) -> Result<(), Failure> {
+        let text = self.document(json)?;
+        if self.is_paged() { pager::print(&printable_document(&text)) } else { print_document(&text) }
+    }
+
+    fn document(&self, json: &str) -> Result<String, Failure> {
         match &self.filter {
-            Some(filter) => print_document(&filter.run(json)?),
-            None => print_document(&format!("{}\n", json.trim())),
+            Some(filter) => filter.run(json),
+            None => Ok(format!("{}\n", json.trim())),
         }
+    }
+
+    fn is_paged(&self) -> bool {
+        self.pager && self.is_terminal()
     }
 
     /// Prints one object of a response: unchanged with `--json`, else one field per line.
@@ -203,7 +226,7 @@ impl List<'_> {
         if self.output.json {
             // `Session::list` prints a single page as it came.
             let (more, cursor) = (next_cursor.is_some(), serde_json::json!(next_cursor));
-            return self.output.json(&format!(
+            return self.output.json_list(&format!(
                 "{{\"object\":\"list\",\"has_more\":{more},\"next_cursor\":{cursor},\"data\":[{}]}}",
                 self.data.join(",")
             ));
@@ -224,7 +247,11 @@ impl List<'_> {
         }
         let width = (!self.chosen).then_some(width);
         let table = table::aligned(&self.columns, &self.rows, width, self.output.paint);
-        print(&table.text)?;
+        if self.output.is_paged() {
+            pager::print(&printable_styled(&table.text))?;
+        } else {
+            print(&table.text)?;
+        }
         let hidden = match table.hidden {
             0 => return Ok(()),
             1 => "1 column is hidden".to_owned(),

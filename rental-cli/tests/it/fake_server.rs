@@ -97,7 +97,8 @@ impl FakeServer {
 /// A command line in an empty environment.
 pub(crate) fn cli(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rental-cli"));
-    command.env_clear().args(args);
+    // A test has nobody who leaves a pager.
+    command.env_clear().env("RENTAL_PAGER", "").args(args);
     command
 }
 

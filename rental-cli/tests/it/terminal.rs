@@ -1,6 +1,6 @@
 //! What a person sees: the program on a pseudo-terminal. Captured output is a pipe, which gets plain data.
 
-use crate::fake_server::{FakeServer, Reply, error, ok};
+use crate::fake_server::{FakeServer, Ran, Reply, error, ok};
 use rustix::{
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
     termios::{Winsize, tcsetwinsize},
@@ -333,4 +333,55 @@ fn json_on_a_terminal_keeps_its_value() {
     let shown = plain(&FakeServer::new(vec![ok(HOSTILE)]), &["customers", "get", "1", "--json"], 140);
     let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
     assert_eq!(value(&shown), value(HOSTILE));
+}
+
+/// Lists `rows` vehicles on a terminal of 50 lines. Gives the exit code and what was shown.
+fn listed(rows: usize, more: &[&str], variables: &[(&str, &str)]) -> (Option<i32>, String) {
+    let vehicle = r#"{"object":"vehicle","id":"0190d0f2-7c3a-7cc0-8000-000000000001","name":"White Tesla"}"#;
+    let list = format!(
+        r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{}]}}"#,
+        vec![vehicle; rows].join(",")
+    );
+    let server = FakeServer::new(vec![ok(&list)]);
+    let mut command = server.command(&[&["vehicles", "list"], more].concat());
+    command.env_remove("RENTAL_PAGER").env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.env("NO_COLOR", "1").envs(variables.iter().copied());
+    run(&mut command, 200)
+}
+
+#[test]
+fn a_list_that_is_longer_than_the_terminal_goes_to_the_pager() {
+    const MARK: (&str, &str) = ("RENTAL_PAGER", "sed 's/^/paged /'");
+    for (rows, more, variables, paged) in [
+        (60, &[][..], &[MARK][..], true),
+        (60, &["--jq", ".data[].name"], &[MARK], true),
+        (60, &[], &[("PAGER", MARK.1)], true),
+        (60, &[], &[("PAGER", MARK.1), ("RENTAL_PAGER", "cat")], false),
+        (60, &[], &[("PAGER", MARK.1), ("RENTAL_PAGER", "")], false),
+        (60, &["--no-pager"], &[MARK], false),
+        (20, &[], &[MARK], false),
+    ] {
+        let (code, shown) = listed(rows, more, variables);
+        assert_eq!(code, Some(0), "{shown}");
+        assert_eq!(shown.contains("paged "), paged, "{rows} rows, {more:?}, {variables:?}: {shown}");
+        assert_eq!(shown.matches("White Tesla").count(), rows, "{more:?}, {variables:?}: {shown}");
+    }
+}
+
+#[test]
+fn a_pager_that_ends_early_or_is_not_there_is_no_error() {
+    let (code, shown) = listed(2000, &[], &[("RENTAL_PAGER", "head -n 3; exit 1")]);
+    assert_eq!((code, shown.matches("White Tesla").count()), (Some(0), 2), "{shown}");
+    let (code, shown) = listed(60, &[], &[("RENTAL_PAGER", "no-such-pager")]);
+    assert_eq!((code, shown.matches("White Tesla").count()), (Some(0), 60), "{shown}");
+    let (code, shown) = listed(60, &[], &[("PATH", "/no/such/folder")]);
+    assert_eq!((code, shown.matches("White Tesla").count()), (Some(0), 60), "{shown}");
+}
+
+#[test]
+fn a_pipe_has_no_pager() {
+    let list = r#"{"object":"list","has_more":false,"next_cursor":null,"data":[]}"#;
+    let server = FakeServer::new(vec![ok(list)]);
+    let ran = Ran::of(server.command(&["vehicles", "list", "--json"]).env("RENTAL_PAGER", "echo paged"));
+    assert_eq!((ran.code, ran.stdout.trim()), (Some(0), list));
 }

@@ -1,0 +1,57 @@
+//! Shows a list that is longer than the terminal in a pager, as git does: a pager that ends early is no error, and one that
+//! cannot be started leaves the list to the terminal.
+
+use super::write;
+use crate::failure::Failure;
+use signal_hook::{consts::SIGINT, flag};
+use std::{
+    env, io,
+    process::{Child, Command, Stdio},
+    sync::{Arc, atomic::AtomicBool},
+};
+
+/// Variables with a command line for the shell; the first that is set wins. Empty or `cat`: no pager.
+const VARIABLES: [&str; 2] = ["RENTAL_PAGER", "PAGER"];
+/// The pager without any of them.
+const USUAL: &str = "less";
+/// Options of `less`, unless the user has set others: end if it fits, show colours, leave the text on the screen.
+const LESS: (&str, &str) = ("LESS", "FRX");
+/// Exit code of a shell that does not find a program.
+const NOT_FOUND: i32 = 127;
+
+/// Prints a text of this program, through a pager if it has more lines than the terminal.
+pub(super) fn print(text: &str) -> Result<(), Failure> {
+    let height = terminal_size::terminal_size().map_or(usize::MAX, |(_, height)| usize::from(height.0));
+    let command = (text.lines().count() >= height).then(command).flatten();
+    let pager = command.and_then(|mut command| command.stdin(Stdio::piped()).spawn().ok());
+    if pager.is_some_and(|pager| was_shown(pager, text)) { Ok(()) } else { write(text.as_bytes()) }
+}
+
+/// The pager that the environment chooses; `None` for no pager.
+fn command() -> Option<Command> {
+    let chosen = VARIABLES.iter().find_map(env::var_os);
+    let mut command = match chosen {
+        Some(line) if line.is_empty() || line == "cat" => return None,
+        Some(line) => {
+            let mut shell = Command::new("sh");
+            shell.arg("-c").arg(line);
+            shell
+        }
+        None => Command::new(USUAL),
+    };
+    if env::var_os(LESS.0).is_none() {
+        command.env(LESS.0, LESS.1);
+    }
+    Some(command)
+}
+
+/// Gives the text to the pager and waits for its end. Returns whether there was a pager.
+fn was_shown(mut pager: Child, text: &str) -> bool {
+    // Ctrl-C is for the pager, which this program must outlive: else both the pager and the shell would read the keyboard.
+    let _ = flag::register(SIGINT, Arc::new(AtomicBool::new(false)));
+    if let Some(mut input) = pager.stdin.take() {
+        // A pager that ends early does not read the rest.
+        let _ = io::Write::write_all(&mut input, text.as_bytes());
+    }
+    pager.wait().is_ok_and(|status| status.code() != Some(NOT_FOUND))
+}
