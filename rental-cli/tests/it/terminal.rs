@@ -211,7 +211,7 @@ fn a_run_of_invoices_says_what_is_not_attached_yet() {
 fn a_run_of_invoices_succeeds_although_nobody_knows_what_is_not_attached() {
     let refused = || error(403, "", "permission_error", "insufficient_scope");
     let server = FakeServer::new(vec![ok(&drafts(&["0.7"])), ok(r#"{"id":"i","number":1,"total":0.7}"#), refused()]);
-    let ran = server.run(&["invoices", "draft-all", "--organization", "o"]);
+    let ran = server.run(&["invoices", "draft-all", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("0.7") && ran.stderr.contains("1 invoice created over 0.70"), "{}", ran.stderr);
     for what in ["tolls", "violations"] {
@@ -226,7 +226,7 @@ fn a_run_of_invoices_that_fails_on_the_way_says_what_it_created() {
         drafts(&["0.7"]).replace(r#""has_more":false,"next_cursor":null"#, r#""has_more":true,"next_cursor":"1""#);
     let refused = error(403, "", "permission_error", "insufficient_scope");
     let server = FakeServer::new(vec![ok(&more), ok(r#"{"id":"i","number":1,"total":0.7}"#), refused]);
-    let ran = server.run(&["invoices", "draft-all", "--organization", "o"]);
+    let ran = server.run(&["invoices", "draft-all", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"]);
     assert!(ran.code != Some(0) && ran.stderr.contains("1 invoice created before this error"), "{}", ran.stderr);
 }
 
