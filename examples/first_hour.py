@@ -2,7 +2,8 @@
 
 Arguments: a folder for the work, and the folder with the files of the release. `examples/first-hour` makes both.
 
-A stage ends in time if its commands, reading its text and pasting its blocks take no longer than its page says.
+It prints how long the commands took, and how long with reading the text and pasting the blocks. It fails when a command fails, or when
+the reading alone takes longer than the page says: that does not depend on the machine.
 """
 
 import os
@@ -63,13 +64,14 @@ def main() -> None:
         with Reader(work / name.replace(", ", "-"), environment) as reader:
             reader.read(PAGES / page, section)
             commands = time.monotonic() - begun
-        whole = commands + reading(PAGES / page, section)
+        read = reading(PAGES / page, section)
+        whole = commands + read
         total += whole
         print(f"{name:<22} {commands:>6.1f} s {whole:>11.0f} s {minutes * 60:>7} s", flush=True)
-        if whole > minutes * 60:
+        if read > minutes * 60:
             late.append(name)
     print(f"{'all':<22} {'':>8} {total:>11.0f} s")
-    assert not late, f"longer than promised: {', '.join(late)}"
+    assert not late, f"longer to read than promised: {', '.join(late)}"
 
 
 if __name__ == "__main__":

@@ -20,15 +20,25 @@ class Server:
         self.process, self.local = None, threading.local()
         self.token = os.environ.get("RENTAL_ADMIN_TOKEN", TOKEN)
         if url is None:
-            self.directory = tempfile.TemporaryDirectory()
-            store = f"redb:{self.directory.name}/store.redb"
-            env = dict(os.environ, RENTAL_ADMIN_TOKEN=self.token, RENTAL_STORE=os.environ.get("RENTAL_STORE", store))
-            self.process = subprocess.Popen(
-                [program, "--listen", "127.0.0.1:0", "--organization-requests", "0"],
-                env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-            )
-            url = next(line for line in self.process.stdout if "listening on" in line).split()[-1]
+            self.program, self.directory = program, tempfile.TemporaryDirectory()
+            url = self.start()
         self.place = urlsplit(url).netloc
+
+    def start(self):
+        """Starts the server on its store. Returns its URL."""
+        store = f"redb:{self.directory.name}/store.redb"
+        env = dict(os.environ, RENTAL_ADMIN_TOKEN=self.token, RENTAL_STORE=os.environ.get("RENTAL_STORE", store))
+        self.process = subprocess.Popen(
+            [self.program, "--listen", "127.0.0.1:0", "--organization-requests", "0"],
+            env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )
+        return next(line for line in self.process.stdout if "listening on" in line).split()[-1]
+
+    def kill_and_start(self):
+        """Kills the server without a warning, and starts it again on the same store."""
+        self.process.kill()
+        self.process.wait()
+        self.place, self.local = urlsplit(self.start()).netloc, threading.local()
 
     def stop(self):
         if self.process:
@@ -59,11 +69,11 @@ class Server:
             lines = response.read().decode().splitlines()
         return float(next(line.split()[1] for line in lines if line.split()[0] == name))
 
-    def pages(self, path, key=None, method="GET"):
+    def pages(self, path, key=None, method="GET", query=None):
         """All objects of a list."""
         cursor = None
         while True:
-            asked = {"limit": 100, **({"starting_after": cursor} if cursor else {})}
+            asked = {**(query or {}), "limit": 100, **({"starting_after": cursor} if cursor else {})}
             page = self.send(method, path, asked if method == "POST" else None, key, asked if method == "GET" else None)
             yield from page["data"]
             cursor = page["next_cursor"]

@@ -40,7 +40,7 @@ with rental_client.ApiClient(configuration) as client:
     vehicles = rental_client.VehiclesApi(client)
     vehicle = vehicles.create_vehicle(rental_client.VehicleCreate(name="Red Corolla", daily_rate=1234567.89))
     assert vehicle.daily_rate == 1234567.89 and vehicle.status == "available", vehicle
-    assert vehicles.get_vehicle(str(vehicle.id)) == vehicle
+    assert vehicles.get_vehicle(vehicle.id) == vehicle
     invoices = rental_client.InvoicesApi(client).list_invoices(limit=1)
     lines = [line for invoice in invoices.data for line in invoice.lines]
     assert lines and all(line.amount >= 0 and line.description for line in lines), lines

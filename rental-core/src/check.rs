@@ -10,5 +10,5 @@ mod report;
 pub use audit::{Audit, Get};
 pub(crate) use expected::effects_of;
 pub use expected::expected_keys;
-pub use file::of_file;
+pub use file::{of_file, of_file_at};
 pub use report::{KeyReport, Problem, Remedy, Report};

@@ -95,6 +95,39 @@ mod tests {
         assert_eq!(rows.counter.get(), 1);
     }
 
+    /// Their checksums are right: another program wrote them, or a fault of ours.
+    #[test]
+    fn rows_that_do_not_parse_are_skipped_and_counted_wherever_rows_are_read_in_a_loop() {
+        use rental_core::{
+            attachments::again,
+            operations::calendar_feeds,
+            resources::{Resource, parse, webhook_endpoint::WebhookEndpoint},
+            rows::{key, outbox},
+            store::memory::Memory,
+            tasks,
+            value::{Id, OrganizationId},
+        };
+        let (rows, now) = (DamagedRows::default(), crate::edge::now());
+        let organization = OrganizationId::from_u128(7);
+        let unparsable = |key: Key| Record { key, value: "{\"".into(), revision: 1 };
+        let endpoint = unparsable(WebhookEndpoint::key(organization, Id::from_u128(1)));
+        assert_eq!(
+            rows.skip(parse::<WebhookEndpoint>(&endpoint.key, &endpoint.value)).map(|made| made.is_none()),
+            Ok(true)
+        );
+        let feed = unparsable(key::calendar_feed(organization, Id::from_u128(2)));
+        assert_eq!(rows.skip(calendar_feeds::due_at(&feed, now)), Ok(None));
+        let event = unparsable(key::outbox(organization, Id::from_u128(3)));
+        assert_eq!(rows.skip(outbox::read(&event)).map(|made| made.is_none()), Ok(true));
+        let (mark, store) = (unparsable(key::recheck(organization, Id::from_u128(4))), Memory::default());
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let step = runtime.block_on(again::step(&store, &crate::edge::Clock, &mark, &mut Vec::new()));
+        assert_eq!(rows.skip(step).map(|made| made.is_none()), Ok(true));
+        let task = unparsable(key::task(Id::from_u128(5)));
+        assert!(matches!(rows.skip(tasks::Task::read(&task)), Ok(None)));
+        assert_eq!(rows.counter.get(), 5, "each of them");
+    }
+
     #[test]
     fn only_damage_is_skipped() {
         let rows = DamagedRows::default();

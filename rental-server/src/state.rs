@@ -58,9 +58,11 @@ pub(crate) struct Limits {
     pub(crate) rate: Option<Limit>,
 }
 
-/// The OpenAPI document and its pages, as they are served.
+/// The OpenAPI documents and their pages, as they are served.
 pub(crate) struct Documents {
     pub(crate) openapi: Document,
+    pub(crate) openapi_3_0: Document,
+    pub(crate) openapi_admin: Document,
     pub(crate) pages: Files,
 }
 

@@ -36,17 +36,17 @@ func main() {
 	equal(created.GetDailyRate(), 1234567.89)
 
 	update := *rental.NewVehicleUpdate()
-	update.SetStatus("maintenance")
+	update.SetStatus(rental.VEHICLESTATUS_MAINTENANCE)
 	changed, _, err := api.UpdateVehicle(ctx, created.Id).VehicleUpdate(update).Execute()
 	must(err)
-	equal(changed.Status, "maintenance")
+	equal(changed.Status, rental.VEHICLESTATUS_MAINTENANCE)
 
 	page, _, err := api.ListVehicles(ctx).Limit(1).Execute()
 	must(err)
 	equal(page.Data[0].Id, created.Id)
 	equal(page.HasMore, true)
 
-	_, response, err := api.GetVehicle(ctx, "nothing").Execute()
+	_, response, err := api.GetVehicle(ctx, "00000000-0000-0000-0000-000000000000").Execute()
 	var problem *rental.GenericOpenAPIError
 	if !errors.As(err, &problem) {
 		must(fmt.Errorf("no error of the API: %v", err))
@@ -54,6 +54,6 @@ func main() {
 	equal(response.StatusCode, 404)
 	model, known := problem.Model().(rental.Error)
 	equal(known, true)
-	equal(model.Error.Code, "resource_missing")
+	equal(model.Error.Code, rental.ERRORCODE_RESOURCE_MISSING)
 	fmt.Println("Go: compiled; a create, an update, a list and a typed error")
 }

@@ -70,7 +70,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
 
 fn create(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let mut body = Body::read(matches, &SPEC, Verb::Create)?;
-    body.set_organization(&session.settings)?;
+    body.set_organization(session)?;
     collection::set_expiry(matches, &mut body);
     let keeper = Keeper::read(matches, false)?;
     let request = Request::post(Access::Operator, &[SPEC.plural], Some(body.into_json()));

@@ -20,6 +20,8 @@ use std::{env, ffi::OsStr, time::Duration};
 
 /// Variable with the name of the shell that asks for candidates.
 pub(crate) const VARIABLE: &str = "RENTAL_CLI_COMPLETE";
+/// Variable that only the script of bash sets.
+const OF_BASH: &str = "_CLAP_COMPLETE_COMP_TYPE";
 /// Time for the request of a completion.
 const TIME: Duration = Duration::from_millis(300);
 /// Objects that are offered, the newest first.
@@ -65,7 +67,7 @@ pub(super) fn words(arg: Arg, words: Vec<&'static str>) -> Arg {
     arg.add(ArgValueCandidates::new(move || words.iter().map(CompletionCandidate::new).collect()))
 }
 
-/// Offers the ids of a collection; of invoices and credit notes their numbers.
+/// Offers the ids of a collection; of invoices and credit notes their numbers, of organizations the names too.
 pub(super) fn ids(plural: &'static str) -> ArgValueCompleter {
     ArgValueCompleter::new(move |current: &OsStr| {
         let found = current.to_str().and_then(|current| {
@@ -98,8 +100,21 @@ fn listed(plural: &str) -> Option<Vec<CompletionCandidate>> {
         let help = (!about.is_empty()).then(|| about.join(", ").into());
         Some(CompletionCandidate::new(value).help(help))
     };
-    let records = page.data.iter().filter_map(|object| Record::read(object.get()).ok());
-    Some(records.filter_map(|record| candidate(&record)).collect())
+    let records: Vec<Record> = page.data.iter().filter_map(|object| Record::read(object.get()).ok()).collect();
+    let names = records.iter().filter(|_| plural == "organizations").filter_map(|record| {
+        let help = record.text("id").map(Into::into);
+        Some(CompletionCandidate::new(word(&record.text("name")?)).help(help))
+    });
+    Some(records.iter().filter_map(candidate).chain(names).collect())
+}
+
+/// A name as a word of a command line. bash inserts candidates as they are, so it gets them quoted.
+fn word(name: &str) -> String {
+    if env::var_os(OF_BASH).is_none() {
+        return name.to_owned();
+    }
+    let is_plain = |letter: char| letter.is_alphanumeric() || "_-.".contains(letter);
+    name.chars().flat_map(|letter| (!is_plain(letter)).then_some('\\').into_iter().chain([letter])).collect()
 }
 
 /// The server and the profile on the command line that is completed, whose other words may be incomplete.

@@ -14,7 +14,7 @@ use crate::{
     failure::Failure,
 };
 use clap::{Arg, ArgMatches, Command};
-use rental_core::{request::body::Verb, schema::ResourceSpec};
+use rental_core::{request::body::Verb, resources::organization, schema::ResourceSpec};
 use reqwest::header::HeaderValue;
 use std::time::Duration;
 
@@ -117,7 +117,7 @@ pub(crate) fn overlap_body(matches: &ArgMatches) -> String {
 pub(crate) fn organization(help: &'static str) -> Arg {
     Arg::new("organization")
         .long("organization")
-        .value_name("ID")
+        .value_name(fields::ID_OR_NAME)
         .value_parser(values::id)
         .help(fields::defaulted(help))
 }
@@ -136,12 +136,14 @@ pub(crate) fn writing(command: Command) -> Command {
 
 /// Builds the positional `ID`.
 pub(crate) fn id(spec: &'static ResourceSpec) -> Arg {
+    let (name, what) =
+        if spec.object == organization::SPEC.object { (fields::ID_OR_NAME, "Id or name") } else { ("ID", "Id") };
     Arg::new("id")
-        .value_name("ID")
+        .value_name(name)
         .required(true)
         .value_parser(values::id)
         .add(candidates::ids(spec.plural))
-        .help(format!("Id of the {}", display_name(spec.object)))
+        .help(format!("{what} of the {}", display_name(spec.object)))
 }
 
 /// Returns the text of a required argument.
@@ -170,11 +172,19 @@ impl Collection {
     pub(crate) fn run(&self, verb: &str, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         match verb {
             "list" => self.list(matches, session, &[self.spec.plural]),
-            "get" => session.object(&Request::get(self.access, &[self.spec.plural, text(matches, "id")])).map(drop),
+            "get" => {
+                session.object(&Request::get(self.access, &[self.spec.plural, self.id(matches, session)?])).map(drop)
+            }
             "create" => self.create(matches, session, Body::read(matches, self.spec, Verb::Create)?).map(drop),
             "update" | "attach" => self.update(matches, session, Body::read(matches, self.spec, Verb::Update)?),
             _ => Err(Failure::Usage(format!("no such command: {verb}"))),
         }
+    }
+
+    /// The id of the object that a command names: of an organization, also by its name.
+    fn id<'a>(&self, matches: &'a ArgMatches, session: &'a Session) -> Result<&'a str, Failure> {
+        let text = text(matches, "id");
+        if self.spec.object == organization::SPEC.object { session.organization_id(text) } else { Ok(text) }
     }
 
     /// Creates an object, prints it, and returns its JSON.
@@ -197,7 +207,10 @@ impl Collection {
 
     /// Prints the list at `path`.
     pub(crate) fn list(&self, matches: &ArgMatches, session: &Session, path: &[&str]) -> Result<(), Failure> {
-        let query = fields::query(matches, self.spec);
+        let mut query = fields::query(matches, self.spec);
+        for (_, value) in query.iter_mut().filter(|(name, _)| name == "organization") {
+            *value = session.organization_id(value)?.to_owned();
+        }
         session.list(self.spec, &fields::wanted(matches), |cursor, size| {
             let mut query = query.clone();
             query.extend(size.map(|size| ("limit".to_owned(), size.to_string())));
@@ -214,7 +227,7 @@ impl Collection {
         if body.is_empty() {
             return Err(Failure::Usage("nothing was changed: give at least one field".into()));
         }
-        let request = Request::patch(self.access, &[self.spec.plural, text(matches, "id")], body.into_json());
+        let request = Request::patch(self.access, &[self.spec.plural, self.id(matches, session)?], body.into_json());
         session.object(&request.with_idempotency_key(chosen_key(matches))).map(drop)
     }
 }

@@ -372,7 +372,7 @@ fn is_low(free: u64, total: u64, data: u64) -> bool {
 /// Returns the number of webhook endpoints on the first pages, and the ids of the disabled ones.
 fn webhook_endpoints(api: &Api) -> Result<(usize, Vec<String>), Failure> {
     let (mut all, mut disabled) = (0, Vec::new());
-    session::any_object(api, &["webhook_endpoints"], Vec::new(), |raw| {
+    session::any_object(api, &["webhook_endpoints"], &[], |raw| {
         let endpoint = Record::read(raw.get())?;
         all += 1;
         if endpoint.text("status").as_deref() == Some("disabled") {

@@ -70,12 +70,12 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
     loop {
         let after = cursor.as_ref().map(|cursor| ("starting_after".to_owned(), cursor.clone()));
         let query = [("limit".to_owned(), "20".to_owned())].into_iter().chain(after).collect();
-        let page = Page::read(&session.send(&Request::get(Access::Operator, &path).with_query(query))?)?;
+        let page = session.send(&Request::get(Access::Operator, &path).with_query(query));
+        let page = page.and_then(|page| Page::read(&page)).inspect_err(|_| done.note_created(dry_run, session))?;
         for draft in &page.data {
             let draft = Record::read(draft.get())?;
             if let Err(failure) = done.bill(&draft, &path, dry_run, session) {
-                let created = counted(done.invoices, "invoices");
-                session.out.note(&format!("{created} created before this error; run it again to go on"));
+                done.note_created(dry_run, session);
                 return Err(failure);
             }
         }
@@ -88,7 +88,11 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
     progress.finish();
     done.show(dry_run, session)?;
     for spec in [&toll::SPEC, &violation::SPEC] {
-        hint(spec, matches, session)?;
+        if let Err(failure) = hint(spec, matches, session) {
+            // The invoices are created, and another run would find none.
+            let (problem, what) = (failure.problem_and_hint().0, spec.plural);
+            session.out.note(&format!("it is not known which {what} fit a rental and are not attached: {problem}"));
+        }
     }
     Ok(())
 }
@@ -117,6 +121,14 @@ fn hint(spec: &ResourceSpec, matches: &ArgMatches, session: &Session) -> Result<
 }
 
 impl Done {
+    /// Says what was created before an error.
+    fn note_created(&self, dry_run: bool, session: &Session) {
+        if !dry_run {
+            let created = counted(self.invoices, "invoices");
+            session.out.note(&format!("{created} created before this error; run it again to go on"));
+        }
+    }
+
     /// Creates the invoice of one draft. In a dry run, and when the draft has a problem, only notes it.
     fn bill(&mut self, draft: &Record, path: &[&str], dry_run: bool, session: &Session) -> Result<(), Failure> {
         let mut row = json!({});

@@ -3,9 +3,8 @@
 use crate::{
     commands::{
         json_text::{self, JsonText},
-        session::Wanted,
+        session::{Session, Wanted},
     },
-    config::settings::Settings,
     failure::Failure,
     flags::flag,
     output::columns,
@@ -21,6 +20,8 @@ use rental_core::{
 
 /// Field with the organization, in bodies of the operator's API.
 const ORGANIZATION: &str = "organization_id";
+/// What stands for the value of a flag that takes an organization.
+pub(crate) const ID_OR_NAME: &str = "ID|NAME";
 
 /// Builds a flag for each field that the request accepts; for updates also `--clear`.
 pub(crate) fn field_args(spec: &'static ResourceSpec, verb: Verb) -> Vec<Arg> {
@@ -58,7 +59,7 @@ fn field_arg(field: &'static FieldSpec, verb: Verb) -> Arg {
     let required = verb.presence(field) == Presence::Required && !elsewhere;
     let help = format!("{}{}{default}", sentence(field.doc), if is_list { "; repeatable" } else { "" });
     named(field.name)
-        .value_name(json_text::placeholder(field.kind))
+        .value_name(if elsewhere { ID_OR_NAME } else { json_text::placeholder(field.kind) })
         .value_parser(json_text::parser(field.kind, field.nullable))
         .allow_negative_numbers(matches!(field.kind, Kind::Money | Kind::Percent | Kind::Integer(..)))
         .action(if is_list { ArgAction::Append } else { ArgAction::Set })
@@ -70,7 +71,8 @@ fn field_arg(field: &'static FieldSpec, verb: Verb) -> Arg {
 pub(crate) fn list_args(spec: &'static ResourceSpec) -> Vec<Arg> {
     let filters = spec.filters.iter().map(|filter| {
         let kind = spec.field(filter.field).map_or(Kind::Text(0), |field| field.kind);
-        let arg = Arg::new(filter.param).long(flag(filter.param)).value_name(json_text::placeholder(kind));
+        let placeholder = if filter.field == ORGANIZATION { ID_OR_NAME } else { json_text::placeholder(kind) };
+        let arg = Arg::new(filter.param).long(flag(filter.param)).value_name(placeholder);
         let arg = arg.help(format!("Filter by {}", filter.param.replace('_', " ")));
         match spec.filter_words(filter.field) {
             Some(words) => arg.value_parser(json_text::Words(words)),
@@ -192,11 +194,14 @@ impl Body {
         }
     }
 
-    /// Adds the organization of the environment or the profile, unless a flag has set it.
-    pub(crate) fn set_organization(&mut self, settings: &Settings) -> Result<(), Failure> {
-        if self.0.iter().all(|(name, _)| *name != ORGANIZATION) {
-            self.0.insert(0, (ORGANIZATION, JsonText::string(settings.organization()?)));
-        }
+    /// Sets the id of the organization that the flag, the environment or the profile names.
+    pub(crate) fn set_organization(&mut self, session: &Session) -> Result<(), Failure> {
+        let given = self.0.iter().position(|(name, _)| *name == ORGANIZATION).map(|at| self.0.remove(at).1);
+        let id = match given.as_ref().and_then(JsonText::text) {
+            Some(text) => session.organization_id(&text)?.to_owned(),
+            None => session.organization_id(session.settings.organization()?)?.to_owned(),
+        };
+        self.0.insert(0, (ORGANIZATION, JsonText::string(&id)));
         Ok(())
     }
 

@@ -66,7 +66,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
         Access::Organization => settings.api_key = secret,
         Access::Operator => settings.admin_token = secret,
     }
-    let session = Session { api: api(&settings, matches), out: out.clone(), settings };
+    let session = Session::new(api(&settings, matches), out.clone(), settings);
     let organization = check(access, &session)?;
     private_file::write_secret(&path, &text).map_err(|error| kept_secret::cannot_write(&path, error))?;
     let (id, called) = organization.unwrap_or_default();

@@ -7,7 +7,7 @@ use crate::{
         request::Request,
         trace::Trace,
     },
-    commands::names::LookUp,
+    commands::{by_name, names::LookUp},
     config::settings::Settings,
     failure::Failure,
     output::{
@@ -18,10 +18,10 @@ use crate::{
 use clap::ArgMatches;
 use rental_core::schema::ResourceSpec;
 use serde_json::value::RawValue;
-use std::time::Duration;
+use std::{cell::OnceCell, time::Duration};
 
 /// Maximum objects of a page.
-const MAX_LIMIT: u32 = 100;
+pub(super) const MAX_LIMIT: u32 = 100;
 /// Maximum number of pages that [`any_object`] reads.
 const MAX_PAGES: usize = 10;
 
@@ -33,14 +33,35 @@ pub(crate) struct Session {
     pub(crate) out: Output,
     /// Effective settings.
     pub(crate) settings: Settings,
+    /// The id of the organization that the command line names; a command takes one organization at most.
+    organization: OnceCell<String>,
 }
 
 impl Session {
-    /// Organization from `--organization`, the environment or the profile, in this order.
+    /// A session that has sent nothing.
+    pub(crate) fn new(api: Api, out: Output, settings: Settings) -> Self {
+        Self { api, out, settings, organization: OnceCell::new() }
+    }
+
+    /// Id of the organization from `--organization`, the environment or the profile, in this order.
     pub(crate) fn organization<'a>(&'a self, matches: &'a ArgMatches) -> Result<&'a str, Failure> {
         match matches.get_one::<String>("organization") {
+            Some(text) => self.organization_id(text),
+            None => self.organization_id(self.settings.organization()?),
+        }
+    }
+
+    /// Id of the organization with this id or exact name. Asks the server about a name, once.
+    pub(crate) fn organization_id<'a>(&'a self, text: &'a str) -> Result<&'a str, Failure> {
+        if by_name::is_id(text) {
+            return Ok(text);
+        }
+        match self.organization.get() {
             Some(id) => Ok(id),
-            None => self.settings.organization(),
+            None => {
+                let id = by_name::resolve(&self.api, text)?;
+                Ok(self.organization.get_or_init(|| id))
+            }
         }
     }
 
@@ -134,24 +155,41 @@ pub(crate) fn api(settings: &Settings, matches: &ArgMatches) -> Api {
 pub(crate) fn any_object(
     api: &Api,
     path: &[&str],
-    query: Vec<(String, String)>,
+    query: &[(String, String)],
     mut is: impl FnMut(&RawValue) -> Result<bool, Failure>,
 ) -> Result<bool, Failure> {
+    let mut found = false;
+    each_object(api, path, query, MAX_PAGES, |raw| {
+        found = is(raw)?;
+        Ok(!found)
+    })?;
+    Ok(found)
+}
+
+/// Gives the objects of an operator's list to `visit`, newest first, as long as it returns true. Returns whether this were all
+/// objects of the list: false if `visit` ended it, and after `pages` pages if there are more.
+pub(super) fn each_object(
+    api: &Api,
+    path: &[&str],
+    query: &[(String, String)],
+    pages: usize,
+    mut visit: impl FnMut(&RawValue) -> Result<bool, Failure>,
+) -> Result<bool, Failure> {
     let mut cursor: Option<String> = None;
-    for _ in 0..MAX_PAGES {
-        let mut query = query.clone();
-        query.push(("limit".into(), "100".into()));
+    for _ in 0..pages {
+        let mut query = query.to_vec();
+        query.push(("limit".into(), MAX_LIMIT.to_string()));
         query.extend(cursor.take().map(|cursor| ("starting_after".to_owned(), cursor)));
         let request = Request::get(Access::Operator, path).with_query(query);
         let page = Page::read(&record::json(api.send(&request)?)?)?;
         for raw in &page.data {
-            if is(raw)? {
-                return Ok(true);
+            if !visit(raw)? {
+                return Ok(false);
             }
         }
         match page.next_cursor.filter(|_| page.has_more) {
             Some(next) => cursor = Some(next),
-            None => break,
+            None => return Ok(true),
         }
     }
     Ok(false)

@@ -17,6 +17,7 @@ use crate::{
         session::Session,
     },
     config::private_file,
+    edge,
     failure::Failure,
     output::{self, Output, item, progress::Progress},
 };
@@ -142,7 +143,7 @@ fn check(place: &Place, out: &Output) -> Result<(), Failure> {
     let report = match maintenance(place)?.inspect(CACHE_BYTES) {
         Ok(closed) => {
             let mut progress = Progress::count(closed.count(), "rows");
-            check::of_file(closed.as_ref(), &mut |rows| progress.at(rows))
+            check::of_file_at(closed.as_ref(), edge::now(), &mut |rows| progress.at(rows))
         }
         Err(StoreError::DamagedStore(detail)) => {
             let mut report = Report::default();

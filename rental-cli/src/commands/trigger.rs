@@ -136,7 +136,7 @@ fn check_key(session: &Session, organization: &str) -> Result<(), Failure> {
     let tail: String = key.chars().skip(key.chars().count().saturating_sub(4)).collect();
     let hint = format!("{KEY_PREFIX}…{tail}");
     let query = vec![("organization".to_owned(), organization.to_owned())];
-    let known = session::any_object(&session.api, &["api_keys"], query, |raw| {
+    let known = session::any_object(&session.api, &["api_keys"], &query, |raw| {
         Ok(Record::read(raw.get())?.text("hint").as_deref() == Some(&hint))
     })?;
     if known {
@@ -266,7 +266,7 @@ impl Run<'_> {
     fn events(&self, began: &str) -> Result<Vec<Event>, Failure> {
         let mut events = Vec::new();
         let query = vec![("created[gte]".to_owned(), began.to_owned())];
-        session::any_object(&self.session.api, &["organizations", self.organization, "events"], query, |raw| {
+        session::any_object(&self.session.api, &["organizations", self.organization, "events"], &query, |raw| {
             let event = Event::read(raw)?;
             if self.steps.iter().any(|step| step.id == event.object_id) {
                 events.push(event);

@@ -89,7 +89,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     match verb {
         "create" => {
             let mut body = Body::read(matches, &SPEC, Verb::Create)?;
-            body.set_organization(&session.settings)?;
+            body.set_organization(session)?;
             let response = COLLECTION.create(matches, session, body)?;
             shown_once(&response, session)
         }

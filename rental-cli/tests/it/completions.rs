@@ -157,3 +157,21 @@ fn without_a_key_or_an_answer_nothing_is_offered_and_nothing_said() {
     assert_eq!((ran.code, ran.stdout.trim(), ran.stderr.as_str()), (Some(0), "", ""));
     assert!(started.elapsed() < std::time::Duration::from_secs(3), "{:?}", started.elapsed());
 }
+
+#[test]
+fn an_organization_is_offered_by_id_and_by_name_as_a_word_of_the_shell() {
+    const ORGANIZATIONS: &str = r#"{"object":"list","has_more":false,"next_cursor":null,"data":[{"object":"organization","id":"0190d0f2-7c3a-7cc0-8000-000000000000","name":"Sun & Sea"}]}"#;
+    for (shell, typed, offered) in
+        [("fish", "Sun", "Sun & Sea\t0190d0f2"), ("bash", "Sun", r"Sun\ \&\ Sea"), ("bash", r"Sun\ ", r"Sun\ \&\ Sea")]
+    {
+        let server = FakeServer::new(vec![ok(ORGANIZATIONS)]);
+        let mut command = server.command(&[]);
+        command.env("RENTAL_ADMIN_TOKEN", "t").env("RENTAL_CLI_COMPLETE", shell);
+        if shell == "bash" {
+            command.env("_CLAP_COMPLETE_INDEX", "4").env("_CLAP_COMPLETE_COMP_TYPE", "9");
+        }
+        let words = ["--", "rental-cli", "events", "list", "--organization", typed];
+        let ran = Ran::of(command.args(words));
+        assert!(ran.stdout.contains(offered), "{shell}, {typed}: {ran:?}");
+    }
+}

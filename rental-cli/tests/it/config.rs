@@ -67,17 +67,19 @@ fn a_profile_gives_server_organization_and_secrets() {
 
 #[test]
 fn the_flag_wins_over_the_environment_and_that_over_the_profile() {
+    const OF_THE_FLAG: &str = "0190d0f2-0000-7000-8000-00000000000f";
+    const OF_THE_ENVIRONMENT: &str = "0190d0f2-0000-7000-8000-00000000000e";
     let server = FakeServer::new(vec![ok(r#"{"object":"list","has_more":false,"next_cursor":null,"data":[]}"#)]);
     let home = with_profile(&server);
     let mut command = at(&home, &["events", "list", "--profile", "a"]);
-    command.env("RENTAL_ORGANIZATION", "of-the-environment").env("RENTAL_ADMIN_TOKEN", "token-of-the-environment");
+    command.env("RENTAL_ORGANIZATION", OF_THE_ENVIRONMENT).env("RENTAL_ADMIN_TOKEN", "token-of-the-environment");
     let ran = Ran::of(&mut command);
     let asked = server.asked().pop().unwrap();
-    assert_eq!(asked.line, "GET /admin/v1/organizations/of-the-environment/events");
+    assert_eq!(asked.line, format!("GET /admin/v1/organizations/{OF_THE_ENVIRONMENT}/events"));
     assert_eq!(asked.header("authorization"), Some("Bearer token-of-the-environment"));
     assert_eq!(ran.stderr, "note: RENTAL_ORGANIZATION, RENTAL_ADMIN_TOKEN override profile a\n");
-    Ran::of(command.args(["--organization", "of-the-flag"]));
-    assert_eq!(server.asked().pop().unwrap().line, "GET /admin/v1/organizations/of-the-flag/events");
+    Ran::of(command.args(["--organization", OF_THE_FLAG]));
+    assert_eq!(server.asked().pop().unwrap().line, format!("GET /admin/v1/organizations/{OF_THE_FLAG}/events"));
     let other = FakeServer::new(vec![ok("{}")]);
     run(&home, &format!("vehicles|get|1|--profile|a|--base-url|{}", other.base_url));
     assert_eq!(other.asked().len(), 1);
@@ -187,7 +189,7 @@ fn a_broken_file_is_named_with_its_line_and_does_not_stop_what_needs_none() {
     let home = tempfile::tempdir().unwrap();
     fs::create_dir_all(file(&home).parent().unwrap()).unwrap();
     fs::write(file(&home), "[profiles.a]\nbase_ulr = \"http://h\"\n").unwrap();
-    for words in ["vehicles|list", "config|list", "config|set|a|--organization|o"] {
+    for words in ["vehicles|list", "config|list", "config|set|a|--organization|0190d0f2-7c3a-7cc0-8000-000000000000"] {
         let ran = run(&home, words);
         let first = format!("error[config]: {}, line 2: unknown key base_ulr", file(&home).display());
         assert_eq!(ran.code, Some(2));
@@ -208,7 +210,7 @@ fn the_file_is_where_the_environment_says() {
     assert_eq!(path(&[("XDG_CONFIG_HOME", &xdg)]), xdg.join("rental/config.toml").to_str().unwrap());
     assert_eq!(path(&[("XDG_CONFIG_HOME", Path::new("relative"))]), file(&home).to_str().unwrap());
     assert_eq!(path(&[("RENTAL_CONFIG_FILE", Path::new("/x/y"))]), "/x/y");
-    let ran = Ran::of(&mut cli(&["config", "set", "a", "--organization", "o"]));
+    let ran = Ran::of(&mut cli(&["config", "set", "a", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"]));
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("RENTAL_CONFIG_FILE"), "{}", ran.stderr);
 }

@@ -10,7 +10,7 @@ const COMMANDS: [&[&str]; 5] = [
     &["api-keys", "rotate", "1", "--overlap", "0s"],
     &["invoices", "void", "0190d0f2-7c3a-7cc0-8000-000000000001"],
     &["webhook-endpoints", "delete", "1"],
-    &["organizations", "update", "1", "--plan", "free"],
+    &["organizations", "update", "0190d0f2-7c3a-7cc0-8000-000000000000", "--plan", "free"],
 ];
 
 #[test]
@@ -42,7 +42,10 @@ fn a_person_is_asked() {
 
 #[test]
 fn what_harms_nobody_is_done_at_once() {
-    for command in [&["api-keys", "rotate", "1"][..], &["organizations", "update", "1", "--plan", "pro"]] {
+    for command in [
+        &["api-keys", "rotate", "1"][..],
+        &["organizations", "update", "0190d0f2-7c3a-7cc0-8000-000000000000", "--plan", "pro"],
+    ] {
         assert_eq!(FakeServer::new(vec![ok(r#"{"id":"1"}"#)]).run(command).code, Some(0), "{command:?}");
     }
 }

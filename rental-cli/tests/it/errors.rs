@@ -24,7 +24,7 @@ fn an_unknown_id_exits_with_3() {
 #[test]
 fn an_id_of_an_odd_shape_is_pointed_at_when_it_is_not_found() {
     let missing = || error(404, "", "invalid_request_error", "resource_missing");
-    for args in [&["vehicles", "get", "White Tesla"][..], &["events", "list", "--organization", "White Tesla"]] {
+    for args in [&["vehicles", "get", "White Tesla"][..], &["customers", "get", "White Tesla"]] {
         let ran = FakeServer::new(vec![missing()]).run(args);
         assert_eq!(ran.code, Some(3));
         assert!(ran.stderr.contains("hint: `White Tesla` is not a valid id; ids look like 0190"), "{}", ran.stderr);
@@ -166,9 +166,27 @@ fn wrong_usage_exits_with_2_and_asks_no_server() {
         &["rentals", "update", "1", "--damage-at-return", "maybe"],
         &["leads", "create", "--raw-data", "{"],
         &["leads", "create", "--raw-data", "@/no/such/file"],
-        &["invoices", "create", "--organization", "o", "--customer", "c"],
-        &["invoices", "create", "--organization", "o", "--customer", "c", "--line", "Text"],
-        &["api-keys", "create", "--organization", "o", "--scope", "read", "--expires-in", "90"],
+        &["invoices", "create", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000", "--customer", "c"],
+        &[
+            "invoices",
+            "create",
+            "--organization",
+            "0190d0f2-7c3a-7cc0-8000-000000000000",
+            "--customer",
+            "c",
+            "--line",
+            "Text",
+        ],
+        &[
+            "api-keys",
+            "create",
+            "--organization",
+            "0190d0f2-7c3a-7cc0-8000-000000000000",
+            "--scope",
+            "read",
+            "--expires-in",
+            "90",
+        ],
         &["api-keys", "rotate", "1", "--overlap", "soon"],
         &["tolls", "attach", "1"],
         &["vehicles", "list", "--base-url", "localhost:8080"],
@@ -333,7 +351,10 @@ fn with_json_every_other_failure_has_the_same_shape() {
 #[test]
 fn with_json_a_list_that_breaks_off_leaves_stdout_empty() {
     let page = r#"{"object":"list","has_more":true,"next_cursor":"a","data":[{"id":"1","verdict":"clear"}]}"#;
-    for args in [&["tolls", "suggest", "--organization", "o", "--json"][..], &["tolls", "list", "--all", "--json"]] {
+    for args in [
+        &["tolls", "suggest", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000", "--json"][..],
+        &["tolls", "list", "--all", "--json"],
+    ] {
         let server = FakeServer::new(vec![ok(page), error(404, "", "invalid_request_error", "resource_missing")]);
         let (code, error) = failed(&mut server.command(args));
         assert_eq!((code, error["code"].as_str()), (Some(3), Some("resource_missing")), "{args:?}");

@@ -27,7 +27,7 @@ fn list(seconds: &[u64]) -> Reply {
 /// nothing has come for a second.
 fn shown(script: Vec<Reply>) -> (Vec<String>, String, Option<i32>) {
     let server = FakeServer::new(script);
-    let mut command = server.command(&["listen", "--organization", "o"]);
+    let mut command = server.command(&["listen", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let (sender, lines) = channel();
     let stdout = child.stdout.take().unwrap();

@@ -8,7 +8,7 @@ use std::{fs, io::Write as _, os::unix::fs::PermissionsExt as _, path::Path, pro
 
 const ME: &str =
     r#"{"object":"me","organization_id":"0190d0f2-7c3a-7cc0-8000-000000000000","organization_name":"Sunrise"}"#;
-const KEY: &str = r#"{"object":"api_key","id":"1","organization_id":"o","scope":"read","key":"rk_live_new"}"#;
+const KEY: &str = r#"{"object":"api_key","id":"1","organization_id":"0190d0f2-7c3a-7cc0-8000-000000000000","scope":"read","key":"rk_live_new"}"#;
 
 fn with_stdin(server: &FakeServer, home: &Path, args: &[&str], stdin: &str) -> Ran {
     let mut command = server.command(args);
@@ -86,7 +86,16 @@ fn a_new_key_goes_to_a_file_instead_of_the_screen() {
     let file = home.path().join("website.key");
     let server = FakeServer::new(vec![ok(KEY)]);
     let path = file.to_str().unwrap();
-    let create = ["api-keys", "create", "--organization", "o", "--scope", "read", "--to", path];
+    let create = [
+        "api-keys",
+        "create",
+        "--organization",
+        "0190d0f2-7c3a-7cc0-8000-000000000000",
+        "--scope",
+        "read",
+        "--to",
+        path,
+    ];
     for args in [&create[..], &["api-keys", "rotate", "1", "--to", path, "--json"]] {
         let ran = server.run(args);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -103,7 +112,7 @@ fn a_new_key_goes_to_a_file_instead_of_the_screen() {
 #[test]
 fn a_new_organization_and_its_key_are_saved_in_a_profile() {
     let home = tempfile::tempdir().unwrap();
-    let organization = r#"{"object":"organization","id":"o","name":"Sunrise"}"#;
+    let organization = r#"{"object":"organization","id":"0190d0f2-7c3a-7cc0-8000-000000000000","name":"Sunrise"}"#;
     let server = FakeServer::new(vec![ok(organization), ok(KEY), ok(ME)]);
     for args in [
         &["organizations", "create", "--name", "Sunrise", "--save-profile", "sunrise"][..],
@@ -113,7 +122,7 @@ fn a_new_organization_and_its_key_are_saved_in_a_profile() {
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         assert!(!ran.stdout.contains("rk_live_new"), "{}", ran.stdout);
     }
-    assert_eq!(server.asked()[1].body, r#"{"organization_id":"o","scope":"read"}"#);
+    assert_eq!(server.asked()[1].body, r#"{"organization_id":"0190d0f2-7c3a-7cc0-8000-000000000000","scope":"read"}"#);
     let mut me = server.command(&["me"]);
     let ran = Ran::of(me.env_remove("RENTAL_API_KEY").env_remove("RENTAL_BASE_URL").env("HOME", home.path()));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);

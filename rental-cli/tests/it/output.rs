@@ -160,7 +160,8 @@ fn an_unfinished_file_is_never_written_through_a_link() {
     std::os::unix::fs::symlink(&victim, directory.path().join("org.ndjson.partial")).unwrap();
     let export = "{\"object\":\"organization\"}\n{\"object\":\"export_end\",\"objects\":1}\n";
     let server = FakeServer::new(vec![ok(export)]);
-    let ran = server.run(&["export", "--organization", "o", "--to", to.to_str().unwrap()]);
+    let ran =
+        server.run(&["export", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000", "--to", to.to_str().unwrap()]);
     assert_eq!((ran.code, std::fs::read_to_string(&to).unwrap().as_str()), (Some(0), export), "{}", ran.stderr);
     assert_eq!(std::fs::read_to_string(&victim).unwrap(), "mine");
 }

@@ -59,7 +59,8 @@ fn me_tells_the_limits_of_the_key() {
 #[test]
 fn debug_shows_exchanges_on_stderr_without_secrets() {
     let server = FakeServer::new(vec![ok(r#"{"object":"api_key","id":"1","key":"rk_live_new"}"#)]);
-    let args = ["api-keys", "create", "--organization", "o", "--scope", "read", "--debug"];
+    let args =
+        ["api-keys", "create", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000", "--scope", "read", "--debug"];
     let ran = server.run(&args);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     for text in ["> POST http://", "/admin/v1/api_keys", "> authorization: Bearer ***", "< 200", "\"scope\":\"read\""] {

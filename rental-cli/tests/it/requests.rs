@@ -23,18 +23,30 @@ fn organizations_are_the_operators() {
         r#"{"name":"N","plan":"free","default_currency":"JPY","booking_policy":"open"}"#,
     );
     check("organizations|list|--limit|2", "GET /admin/v1/organizations?limit=2", "");
-    check("organizations|get|1", "GET /admin/v1/organizations/1", "");
-    check("organizations|update|1|--plan|pro", "PATCH /admin/v1/organizations/1", r#"{"plan":"pro"}"#);
+    check(
+        "organizations|get|0190d0f2-7c3a-7cc0-8000-000000000000",
+        "GET /admin/v1/organizations/0190d0f2-7c3a-7cc0-8000-000000000000",
+        "",
+    );
+    check(
+        "organizations|update|0190d0f2-7c3a-7cc0-8000-000000000000|--plan|pro",
+        "PATCH /admin/v1/organizations/0190d0f2-7c3a-7cc0-8000-000000000000",
+        r#"{"plan":"pro"}"#,
+    );
 }
 
 #[test]
 fn api_keys_are_the_operators() {
     check(
-        "api-keys|create|--organization|o|--scope|read|--name|Web",
+        "api-keys|create|--organization|0190d0f2-7c3a-7cc0-8000-000000000000|--scope|read|--name|Web",
         "POST /admin/v1/api_keys",
-        r#"{"organization_id":"o","name":"Web","scope":"read"}"#,
+        r#"{"organization_id":"0190d0f2-7c3a-7cc0-8000-000000000000","name":"Web","scope":"read"}"#,
     );
-    check("api-keys|list|--organization|o", "GET /admin/v1/api_keys?organization=o", "");
+    check(
+        "api-keys|list|--organization|0190d0f2-7c3a-7cc0-8000-000000000000",
+        "GET /admin/v1/api_keys?organization=0190d0f2-7c3a-7cc0-8000-000000000000",
+        "",
+    );
     check("api-keys|get|1", "GET /admin/v1/api_keys/1", "");
     check("api-keys|revoke|1|--yes", "POST /admin/v1/api_keys/1/revoke", "");
     check("api-keys|rotate|1", "POST /admin/v1/api_keys/1/rotate", r#"{"overlap_seconds":86400}"#);
@@ -45,7 +57,16 @@ fn api_keys_are_the_operators() {
 fn expires_in_counts_from_now() {
     let server = FakeServer::new(vec![ok(r#"{"id":"1"}"#)]);
     for time in ["90d", "91d"] {
-        server.run(&["api-keys", "create", "--organization", "o", "--scope", "read", "--expires-in", time]);
+        server.run(&[
+            "api-keys",
+            "create",
+            "--organization",
+            "0190d0f2-7c3a-7cc0-8000-000000000000",
+            "--scope",
+            "read",
+            "--expires-in",
+            time,
+        ]);
     }
     let times: Vec<String> =
         server.asked().iter().map(|asked| asked.body.rsplit('"').nth(1).unwrap().to_owned()).collect();
@@ -86,8 +107,8 @@ fn invoices_are_read_by_the_organization_and_written_by_the_operator() {
     check("invoices|list|--status|open", "GET /v1/invoices?status=open", "");
     check("invoices|get|1", "GET /v1/invoices/1", "");
     check(
-        "invoices|create|--organization|o|--customer|c|--rental|r|--line|a=b=12.50|--line|Toll=6.94",
-        "POST /admin/v1/organizations/o/invoices",
+        "invoices|create|--organization|0190d0f2-7c3a-7cc0-8000-000000000000|--customer|c|--rental|r|--line|a=b=12.50|--line|Toll=6.94",
+        "POST /admin/v1/organizations/0190d0f2-7c3a-7cc0-8000-000000000000/invoices",
         r#"{"customer_id":"c","rental_id":"r","lines":[{"description":"a=b","amount":12.50},{"description":"Toll","amount":6.94}]}"#,
     );
     check("invoices|pay|1", "POST /admin/v1/invoices/1/pay", "");
@@ -105,8 +126,8 @@ fn credit_notes_are_read_by_the_organization_and_written_by_the_operator() {
     check("credit-notes|list|--invoice|i", "GET /v1/credit_notes?invoice=i", "");
     check("credit-notes|get|1", "GET /v1/credit_notes/1", "");
     check(
-        "credit-notes|create|--organization|o|--invoice|i|--line|0=1",
-        "POST /admin/v1/organizations/o/credit_notes",
+        "credit-notes|create|--organization|0190d0f2-7c3a-7cc0-8000-000000000000|--invoice|i|--line|0=1",
+        "POST /admin/v1/organizations/0190d0f2-7c3a-7cc0-8000-000000000000/credit_notes",
         r#"{"invoice_id":"i","lines":[{"line":0,"amount":1}]}"#,
     );
     // One member, because the order of members depends on the features with which the workspace is built.
@@ -147,4 +168,63 @@ fn leads_take_json_from_the_line_or_a_file() {
 #[test]
 fn an_id_cannot_change_the_path() {
     check("vehicles|get|../customers?x#y", "GET /v1/vehicles/..%2Fcustomers%3Fx%23y", "");
+}
+
+const LISTED: &str = r#"{"object":"list","has_more":true,"next_cursor":"c","data":[{"object":"organization","id":"0190d0f2-0000-7000-8000-000000000001","name":"Sunrise Rentals"},{"object":"organization","id":"0190d0f2-0000-7000-8000-000000000002","name":"Twice"}]}"#;
+const LISTED_NEXT: &str = r#"{"object":"list","has_more":false,"next_cursor":null,"data":[{"object":"organization","id":"0190d0f2-0000-7000-8000-000000000003","name":"Twice"}]}"#;
+
+#[test]
+fn an_organization_can_be_named_by_its_exact_name() {
+    const ID: &str = "0190d0f2-0000-7000-8000-000000000001";
+    let named = "--organization|Sunrise Rentals";
+    for (line, request, body) in [
+        (format!("events|list|{named}"), format!("GET /admin/v1/organizations/{ID}/events"), String::new()),
+        (format!("api-keys|list|{named}"), format!("GET /admin/v1/api_keys?organization={ID}"), String::new()),
+        (
+            format!("api-keys|create|--scope|read|{named}"),
+            "POST /admin/v1/api_keys".into(),
+            format!(r#"{{"organization_id":"{ID}","scope":"read"}}"#),
+        ),
+        ("organizations|get|Sunrise Rentals".into(), format!("GET /admin/v1/organizations/{ID}"), String::new()),
+        (
+            "organizations|update|Sunrise Rentals|--plan|pro".into(),
+            format!("PATCH /admin/v1/organizations/{ID}"),
+            r#"{"plan":"pro"}"#.into(),
+        ),
+    ] {
+        let server = FakeServer::new(vec![
+            ok(LISTED),
+            ok(LISTED_NEXT),
+            ok(r#"{"object":"list","has_more":false,"next_cursor":null,"data":[]}"#),
+        ]);
+        let words: Vec<&str> = line.split('|').collect();
+        let ran = server.run(&words);
+        let asked: Vec<String> = server.asked().iter().map(|asked| asked.line.clone()).collect();
+        let listed =
+            ["GET /admin/v1/organizations?limit=100", "GET /admin/v1/organizations?limit=100&starting_after=c"];
+        assert_eq!(asked, [listed[0], listed[1], &request], "{line}: {}", ran.stderr);
+        assert_eq!(server.asked()[2].body, body, "{line}");
+    }
+}
+
+#[test]
+fn a_name_of_no_or_of_several_organizations_is_refused_with_the_next_step() {
+    for (name, said) in [
+        (
+            "Twice",
+            "2 organizations have the name \"Twice\": 0190d0f2-0000-7000-8000-000000000002, 0190d0f2-0000-7000-8000-000000000003\nhint: use the id",
+        ),
+        (
+            "sunrise rentals",
+            "no organization has the name \"sunrise rentals\"; there is \"Sunrise Rentals\"\nhint: write the name exactly",
+        ),
+        ("Moonset", "no organization has the name \"Moonset\"\nhint: `rental-cli organizations list --all` shows"),
+    ] {
+        let server = FakeServer::new(vec![ok(LISTED), ok(LISTED_NEXT)]);
+        let ran = server.run(&["events", "list", "--organization", name]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{name}");
+        let flat = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(&said.split_whitespace().collect::<Vec<_>>().join(" ")), "{name}: {}", ran.stderr);
+        assert_eq!(server.asked().len(), 2);
+    }
 }

@@ -58,11 +58,18 @@ fn a_file_that_is_refused_for_now_is_sent_again_whole() {
     let file = directory.path().join("tolls.csv");
     std::fs::write(&file, "transaction_id\n").unwrap();
     let server = FakeServer::new(vec![ok("{}"), busy(), ok("{\"object\":\"import\",\"received\":0}\n")]);
-    let ran = server.run(&["tolls", "import", "--organization", "o", file.to_str().unwrap()]);
+    let ran = server.run(&[
+        "tolls",
+        "import",
+        "--organization",
+        "0190d0f2-7c3a-7cc0-8000-000000000000",
+        file.to_str().unwrap(),
+    ]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "received\t0\n"), "{}", ran.stderr);
     let sent: Vec<_> = server.asked().into_iter().skip(1).map(|asked| asked.body).collect();
     assert_eq!(sent, ["transaction_id\n", "transaction_id\n"]);
-    let mut from_stdin = server.command(&["tolls", "import", "--organization", "o", "-"]);
+    let mut from_stdin =
+        server.command(&["tolls", "import", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000", "-"]);
     let server = FakeServer::new(vec![ok("{}"), busy()]);
     let ran = Ran::of(from_stdin.env("RENTAL_BASE_URL", &server.base_url).stdin(Stdio::null()));
     assert_eq!((ran.code, server.asked().len()), (Some(9), 2), "stdin can be read once only: {}", ran.stderr);
@@ -72,7 +79,7 @@ fn a_file_that_is_refused_for_now_is_sent_again_whole() {
 fn an_export_that_is_refused_for_now_is_asked_for_again() {
     let end = "{\"object\":\"export_end\",\"objects\":0}\n";
     let server = FakeServer::new(vec![busy(), ok(end)]);
-    let ran = server.run(&["export", "--organization", "o"]);
+    let ran = server.run(&["export", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), end), "{}", ran.stderr);
 }
 
@@ -135,7 +142,13 @@ fn an_interrupted_import_says_that_a_repetition_is_safe() {
     let file = directory.path().join("tolls.csv");
     std::fs::write(&file, "transaction_id\n").unwrap();
     let server = FakeServer::new(vec![ok("{}"), Reply::Silence]);
-    let mut command = server.command(&["tolls", "import", "--organization", "o", file.to_str().unwrap()]);
+    let mut command = server.command(&[
+        "tolls",
+        "import",
+        "--organization",
+        "0190d0f2-7c3a-7cc0-8000-000000000000",
+        file.to_str().unwrap(),
+    ]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     while server.asked().len() < 2 {
         std::thread::sleep(std::time::Duration::from_millis(20));

@@ -13,7 +13,7 @@ fn organizations_own_resources_are_opened_with_the_api_key() {
 #[test]
 fn operators_commands_are_opened_with_the_admin_token() {
     let server = FakeServer::new(vec![ok(r#"{"id":"1"}"#)]);
-    server.run(&["organizations", "get", "1"]);
+    server.run(&["organizations", "get", "0190d0f2-7c3a-7cc0-8000-000000000000"]);
     server.run(&["invoices", "pay", "1"]);
     for asked in server.asked() {
         assert_eq!(asked.header("authorization"), Some("Bearer admin-token-of-the-test"), "{}", asked.line);
@@ -26,7 +26,7 @@ fn a_secret_can_lie_in_a_file() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("token");
     fs::write(&file, "token-of-the-file\n").unwrap();
-    let mut command = server.command(&["organizations", "get", "1"]);
+    let mut command = server.command(&["organizations", "get", "0190d0f2-7c3a-7cc0-8000-000000000000"]);
     let ran = Ran::of(command.env_remove("RENTAL_ADMIN_TOKEN").env("RENTAL_ADMIN_TOKEN_FILE", &file));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert_eq!(server.asked()[0].header("authorization"), Some("Bearer token-of-the-file"));
@@ -81,10 +81,18 @@ fn a_file_that_holds_no_webhook_secret_is_refused_without_its_content() {
 #[test]
 fn a_missing_file_says_what_to_check() {
     for args in [
-        &["tolls", "import", "--organization", "o", "/no/such/file"][..],
-        &["tolls", "import", "--organization", "o", "--mapping", "/no/such/file", "x"],
-        &["import", "--organization", "o", "/no/such/file"],
-        &["export", "--organization", "o", "--to", "/no/such/file"],
+        &["tolls", "import", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000", "/no/such/file"][..],
+        &[
+            "tolls",
+            "import",
+            "--organization",
+            "0190d0f2-7c3a-7cc0-8000-000000000000",
+            "--mapping",
+            "/no/such/file",
+            "x",
+        ],
+        &["import", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000", "/no/such/file"],
+        &["export", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000", "--to", "/no/such/file"],
         &["store", "restore", "/no/such/file", "--to", "redb:x"],
         &["store", "check", "redb:/no/such/file"],
         &["store", "backup", "--to", "/no/such/file"],
@@ -119,9 +127,10 @@ fn no_output_shows_the_secret_that_was_sent() {
 #[test]
 fn a_new_key_is_on_stdout_alone_and_the_note_on_stderr() {
     let server = FakeServer::new(vec![ok(r#"{"id":"1","object":"api_key","key":"rk_live_new"}"#)]);
-    for args in
-        [&["api-keys", "create", "--organization", "o", "--scope", "read"][..], &["api-keys", "rotate", "1"][..]]
-    {
+    for args in [
+        &["api-keys", "create", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000", "--scope", "read"][..],
+        &["api-keys", "rotate", "1"][..],
+    ] {
         let ran = server.run(args);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "id\t1\nkey\trk_live_new\n"));
         assert!(ran.stderr.contains("shown only once") && !ran.stderr.contains("rk_live_new"), "{}", ran.stderr);
@@ -133,9 +142,10 @@ fn a_new_key_is_on_stdout_alone_and_the_note_on_stderr() {
 #[test]
 fn a_replay_that_shows_no_key_does_not_say_to_keep_it() {
     let server = FakeServer::new(vec![ok(r#"{"id":"1","object":"api_key"}"#)]);
-    for args in
-        [&["api-keys", "create", "--organization", "o", "--scope", "read"][..], &["api-keys", "rotate", "1"][..]]
-    {
+    for args in [
+        &["api-keys", "create", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000", "--scope", "read"][..],
+        &["api-keys", "rotate", "1"][..],
+    ] {
         let ran = server.run(args);
         assert_eq!(ran.code, Some(0));
         assert!(ran.stderr.contains("its key is not shown again") && !ran.stderr.contains("store it now"), "{ran:?}");

@@ -1,6 +1,6 @@
 //! What a person sees: the program on a pseudo-terminal. Captured output is a pipe, which gets plain data.
 
-use crate::fake_server::{FakeServer, Reply, ok};
+use crate::fake_server::{FakeServer, Reply, error, ok};
 use rustix::{
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
     termios::{Winsize, tcsetwinsize},
@@ -76,7 +76,11 @@ fn the_counts_of_an_import_are_numbers() {
     std::fs::write(&file, "transaction_id\n").unwrap();
     for columns in WIDTHS {
         let server = FakeServer::new(vec![ok(r#"{"default_currency":"USD"}"#), ok(&format!("{SUMMARY}\n"))]);
-        let shown = plain(&server, &["tolls", "import", "--organization", "o", file.to_str().unwrap()], columns);
+        let shown = plain(
+            &server,
+            &["tolls", "import", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000", file.to_str().unwrap()],
+            columns,
+        );
         let counts = "received:        5\ncreated:         2\nupdated:         1\nduplicates:      1\nskipped:         0\ninvalid:         1\namount received: 27.70\namount created:  13.88\namount updated:  -6.90\nrow 4: `amount` is missing.\n";
         assert!(shown.contains(counts), "{columns}: {shown}");
         assert!(shown.contains("rental-cli tolls list --updated-gte 20"), "{columns}: {shown}");
@@ -91,7 +95,8 @@ fn the_time_of_an_event_is_a_date() {
         assert!(shown.contains("created: 2001-09-09 01:46:40 +00:00\n"), "{columns}: {shown}");
         let list = format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{event}]}}"#);
         let server = FakeServer::new(vec![ok(&list)]);
-        let shown = plain(&server, &["events", "list", "--organization", "o"], columns);
+        let shown =
+            plain(&server, &["events", "list", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"], columns);
         assert!(shown.contains("  2001-09-09 01:46\n"), "{columns}: {shown}");
     }
 }
@@ -105,7 +110,15 @@ fn progress_is_a_line_that_goes_away() {
     let file = directory.path().join("x.ndjson");
     for form in ["--color=auto", "--quiet", "--json"] {
         let server = FakeServer::new(vec![Reply::Slowly(export.clone())]);
-        let args = ["export", "--organization", "o", "--force", "--to", file.to_str().unwrap(), form];
+        let args = [
+            "export",
+            "--organization",
+            "0190d0f2-7c3a-7cc0-8000-000000000000",
+            "--force",
+            "--to",
+            file.to_str().unwrap(),
+            form,
+        ];
         let shown = plain(&server, &args, 80);
         assert_eq!(shown.contains("receiving: "), form == "--color=auto", "{form}: {shown:?}");
         // What is after the last erased line stays on the screen.
@@ -129,7 +142,7 @@ fn what_a_person_has_to_look_at_is_wrapped_at_the_width_of_the_terminal() {
         r#""place":"RKB","reason":"PROBABLE_TWIN: toll 0190d0f2-7c3a-7cc0-8000-000000000002 is probably the same passage, read by transponder. Attach this toll to a customer if it is another passage.","candidates":[{"customer_name":"Ada Lovelace","start_date":"2026-06-01","end_date":"2026-06-05","reason":"Had the vehicle 2026-06-01 to 2026-06-05, and somebody wrote a long reason."}],"twin":{"when":"2026-06-05 13:01 -04:00","plate":null,"transponder_number":"00412345678","agency":"MTAB&T","number":"6123","amount":11.2,"customer_name":"Ada Lovelace"}"#,
     );
     for columns in [80, 40, 140] {
-        let args = ["tolls", "review", "--organization", "o"];
+        let args = ["tolls", "review", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"];
         let shown = plain(&FakeServer::new(vec![ok(&list)]), &args, columns);
         assert!(shown.lines().all(|line| line.chars().count() <= usize::from(columns)), "{columns}: {shown}");
         let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -162,7 +175,7 @@ fn verdicts(verdicts: &[&str], has_more: bool) -> String {
 
 #[test]
 fn a_run_of_invoices_has_amounts_with_all_decimals_and_counts_in_words() {
-    let args = ["invoices", "draft-all", "--organization", "o", "--dry-run"];
+    let args = ["invoices", "draft-all", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000", "--dry-run"];
     for (totals, row, note) in [
         (&["0.7"][..], "  0.70", "1 invoice would be created over 0.70, 0 rentals skipped\n"),
         (&["0.7", "12"], "  12.00", "2 invoices would be created over 12.70, 0 rentals skipped\n"),
@@ -177,7 +190,8 @@ fn a_run_of_invoices_has_amounts_with_all_decimals_and_counts_in_words() {
 fn a_run_of_invoices_says_what_is_not_attached_yet() {
     let run = |tolls: &str, violations: &str, more: &[&str]| {
         let server = FakeServer::new(vec![ok(&drafts(&[])), ok(tolls), ok(violations)]);
-        let args = [&["invoices", "draft-all", "--organization", "o"], more].concat();
+        let args =
+            [&["invoices", "draft-all", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"], more].concat();
         (plain(&server, &args, 140), server.asked().len())
     };
     let none = verdicts(&["unclear", "nobody"], true);
@@ -191,6 +205,29 @@ fn a_run_of_invoices_says_what_is_not_attached_yet() {
     assert!(!shown.contains("attach"), "{shown}");
     let (shown, asked) = run(&none, &none, &["--json"]);
     assert_eq!((shown.contains("attach"), asked), (false, 1), "a program asks itself: {shown}");
+}
+
+#[test]
+fn a_run_of_invoices_succeeds_although_nobody_knows_what_is_not_attached() {
+    let refused = || error(403, "", "permission_error", "insufficient_scope");
+    let server = FakeServer::new(vec![ok(&drafts(&["0.7"])), ok(r#"{"id":"i","number":1,"total":0.7}"#), refused()]);
+    let ran = server.run(&["invoices", "draft-all", "--organization", "o"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("0.7") && ran.stderr.contains("1 invoice created over 0.70"), "{}", ran.stderr);
+    for what in ["tolls", "violations"] {
+        let note = format!("it is not known which {what} fit a rental and are not attached: No, because.");
+        assert!(ran.stderr.contains(&note), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_run_of_invoices_that_fails_on_the_way_says_what_it_created() {
+    let more =
+        drafts(&["0.7"]).replace(r#""has_more":false,"next_cursor":null"#, r#""has_more":true,"next_cursor":"1""#);
+    let refused = error(403, "", "permission_error", "insufficient_scope");
+    let server = FakeServer::new(vec![ok(&more), ok(r#"{"id":"i","number":1,"total":0.7}"#), refused]);
+    let ran = server.run(&["invoices", "draft-all", "--organization", "o"]);
+    assert!(ran.code != Some(0) && ran.stderr.contains("1 invoice created before this error"), "{}", ran.stderr);
 }
 
 #[test]
@@ -214,7 +251,11 @@ fn a_violation_to_look_at_says_how_many_days_are_left() {
         let list = review(&format!(
             r#""place":"NO PARKING","reason":"2 rentals come into question.","respond_by":{day},"candidates":[],"twin":null"#
         ));
-        let shown = plain(&FakeServer::new(vec![ok(&list)]), &["violations", "review", "--organization", "o"], 80);
+        let shown = plain(
+            &FakeServer::new(vec![ok(&list)]),
+            &["violations", "review", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"],
+            80,
+        );
         assert!(
             shown.starts_with("2026-06-05 13:00 -04:00  ABC1234 NY  6.90 USD  NO PARKING\n  MTAB&T 61231234567\n"),
             "{shown}"
@@ -274,7 +315,7 @@ fn a_terminal_never_gets_what_it_would_obey_out_of_a_value() {
         (ok(&list), &["customers", "list", "--all", "--json"]),
         (failure(), &["customers", "get", "1"]),
         (failure(), &["customers", "get", "1", "--json"]),
-        (ok(HOSTILE), &["export", "--organization", "o"]),
+        (ok(HOSTILE), &["export", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"]),
         (ok(HOSTILE), &["customers", "get", "1", "--jq", ".raw_data.e"]),
         (ok(HOSTILE), &["api", "GET", "/v1/customers/1", "--jq", ".raw_data[]"]),
         (ok("a login page\u{1b}]0;x\u{7}"), &["api", "GET", "/v1/customers/1"]),

@@ -37,16 +37,20 @@ fn recovery(examined: u32, resent: u32, next_cursor: Option<&str>) -> Reply {
 fn endpoints_are_the_operators() {
     const ALL: &str = "/admin/v1/webhook_endpoints";
     check(
-        "webhook-endpoints|create|--organization|o|--url|https://h/x|--event|rental.created|--event|toll.attached",
+        "webhook-endpoints|create|--organization|0190d0f2-7c3a-7cc0-8000-000000000000|--url|https://h/x|--event|rental.created|--event|toll.attached",
         &format!("POST {ALL}"),
-        r#"{"organization_id":"o","url":"https://h/x","events":["rental.created","toll.attached"]}"#,
+        r#"{"organization_id":"0190d0f2-7c3a-7cc0-8000-000000000000","url":"https://h/x","events":["rental.created","toll.attached"]}"#,
     );
     check(
-        "webhook-endpoints|create|--organization|o|--url|https://h/x",
+        "webhook-endpoints|create|--organization|0190d0f2-7c3a-7cc0-8000-000000000000|--url|https://h/x",
         &format!("POST {ALL}"),
-        r#"{"organization_id":"o","url":"https://h/x"}"#,
+        r#"{"organization_id":"0190d0f2-7c3a-7cc0-8000-000000000000","url":"https://h/x"}"#,
     );
-    check("webhook-endpoints|list|--organization|o", &format!("GET {ALL}?organization=o"), "");
+    check(
+        "webhook-endpoints|list|--organization|0190d0f2-7c3a-7cc0-8000-000000000000",
+        &format!("GET {ALL}?organization=0190d0f2-7c3a-7cc0-8000-000000000000"),
+        "",
+    );
     check("webhook-endpoints|get|1", &format!("GET {ALL}/1"), "");
     check("webhook-endpoints|enable|1", &format!("POST {ALL}/1/enable"), "");
     check("webhook-endpoints|disable|1", &format!("POST {ALL}/1/disable"), "");
@@ -73,8 +77,8 @@ fn update_replaces_the_list_of_events_or_lifts_it() {
 #[test]
 fn events_are_listed_below_their_organization() {
     check(
-        "events|list|--organization|o|--type|invoice.paid|--limit|2",
-        "GET /admin/v1/organizations/o/events?type=invoice.paid&limit=2",
+        "events|list|--organization|0190d0f2-7c3a-7cc0-8000-000000000000|--type|invoice.paid|--limit|2",
+        "GET /admin/v1/organizations/0190d0f2-7c3a-7cc0-8000-000000000000/events?type=invoice.paid&limit=2",
         "",
     );
     check("events|get|1", "GET /admin/v1/events/1", "");
@@ -85,13 +89,13 @@ fn events_are_listed_below_their_organization() {
 #[test]
 fn deliveries_are_listed_below_their_organization() {
     check(
-        "deliveries|list|--organization|o|--endpoint|w|--event|e",
-        "GET /admin/v1/organizations/o/deliveries?endpoint=w&event=e",
+        "deliveries|list|--organization|0190d0f2-7c3a-7cc0-8000-000000000000|--endpoint|w|--event|e",
+        "GET /admin/v1/organizations/0190d0f2-7c3a-7cc0-8000-000000000000/deliveries?endpoint=w&event=e",
         "",
     );
     check(
-        "deliveries|list|--organization|o|--endpoint|w|--status|failed",
-        "GET /admin/v1/organizations/o/deliveries?endpoint=w&status=failed",
+        "deliveries|list|--organization|0190d0f2-7c3a-7cc0-8000-000000000000|--endpoint|w|--status|failed",
+        "GET /admin/v1/organizations/0190d0f2-7c3a-7cc0-8000-000000000000/deliveries?endpoint=w&status=failed",
         "",
     );
     check("deliveries|get|1", "GET /admin/v1/deliveries/1", "");
@@ -102,11 +106,11 @@ fn json_is_the_answer_byte_for_byte() {
     let list = list_of(&[DELIVERY]);
     for (answer, words) in [
         (DELIVERY, "deliveries|get|d"),
-        (DELIVERY, "webhook-endpoints|create|--organization|o|--url|https://h"),
+        (DELIVERY, "webhook-endpoints|create|--organization|0190d0f2-7c3a-7cc0-8000-000000000000|--url|https://h"),
         (DELIVERY, "webhook-endpoints|enable|1"),
         (DELIVERY, "webhook-endpoints|delete|1|--yes"),
-        (list.as_str(), "deliveries|list|--organization|o"),
-        (list.as_str(), "events|list|--organization|o"),
+        (list.as_str(), "deliveries|list|--organization|0190d0f2-7c3a-7cc0-8000-000000000000"),
+        (list.as_str(), "events|list|--organization|0190d0f2-7c3a-7cc0-8000-000000000000"),
         (list.as_str(), "events|resend|1"),
     ] {
         let ran = run(&FakeServer::new(vec![ok(answer)]), &format!("{words}|--json"));
@@ -117,7 +121,10 @@ fn json_is_the_answer_byte_for_byte() {
 #[test]
 fn a_new_secret_is_on_stdout_alone_and_the_note_on_stderr() {
     let server = FakeServer::new(vec![ok(r#"{"id":"1","secret":"whsec_new"}"#)]);
-    for words in ["webhook-endpoints|create|--organization|o|--url|https://h", "webhook-endpoints|rotate-secret|1"] {
+    for words in [
+        "webhook-endpoints|create|--organization|0190d0f2-7c3a-7cc0-8000-000000000000|--url|https://h",
+        "webhook-endpoints|rotate-secret|1",
+    ] {
         let ran = run(&server, words);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "id\t1\nsecret\twhsec_new\n"));
         assert!(ran.stderr.contains("shown only once") && !ran.stderr.contains("whsec_"), "{}", ran.stderr);
@@ -154,7 +161,10 @@ fn a_delete_is_tried_again_with_the_same_key() {
 fn a_typo_in_an_event_type_is_the_servers_to_explain() {
     let body = r#"{"error":{"type":"invalid_request_error","code":"parameter_invalid","message":"`events` must be a list of event types.","param":"events","request_id":"req_7"}}"#;
     let server = FakeServer::new(vec![Reply::Answer { status: 400, headers: "", body: body.into() }]);
-    let ran = run(&server, "webhook-endpoints|create|--organization|o|--url|https://h|--event|rental.creatd");
+    let ran = run(
+        &server,
+        "webhook-endpoints|create|--organization|0190d0f2-7c3a-7cc0-8000-000000000000|--url|https://h|--event|rental.creatd",
+    );
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(6), ""));
     assert_eq!(
         ran.stderr,
@@ -162,8 +172,14 @@ fn a_typo_in_an_event_type_is_the_servers_to_explain() {
     );
     assert!(server.asked()[0].body.contains(r#""events":["rental.creatd"]"#));
     let server = FakeServer::new(vec![error(400, "", "invalid_request_error", "parameter_invalid")]);
-    assert_eq!(run(&server, "events|list|--organization|o|--type|rental.creatd").code, Some(6));
-    assert_eq!(server.asked()[0].line, "GET /admin/v1/organizations/o/events?type=rental.creatd");
+    assert_eq!(
+        run(&server, "events|list|--organization|0190d0f2-7c3a-7cc0-8000-000000000000|--type|rental.creatd").code,
+        Some(6)
+    );
+    assert_eq!(
+        server.asked()[0].line,
+        "GET /admin/v1/organizations/0190d0f2-7c3a-7cc0-8000-000000000000/events?type=rental.creatd"
+    );
 }
 
 #[test]
@@ -210,7 +226,10 @@ fn a_delivery_is_shown_with_a_line_for_each_attempt() {
 
 #[test]
 fn deliveries_in_a_pipe_have_a_column_for_every_field_but_the_log() {
-    let ran = run(&FakeServer::new(vec![ok(&list_of(&[DELIVERY]))]), "deliveries|list|--organization|o");
+    let ran = run(
+        &FakeServer::new(vec![ok(&list_of(&[DELIVERY]))]),
+        "deliveries|list|--organization|0190d0f2-7c3a-7cc0-8000-000000000000",
+    );
     assert_eq!(
         ran.stdout,
         "id\tendpoint_id\tevent_id\tevent_type\tstatus\tattempts\tnext_attempt_at\tlast_response_status\tlast_error\tcreated_at\tupdated_at\n\
@@ -334,7 +353,7 @@ fn enabling_all_that_breaks_off_says_how_far_it_came() {
 fn wrong_usage_exits_with_2_and_asks_no_server() {
     let server = FakeServer::new(vec![ok("{}")]);
     for words in [
-        "webhook-endpoints|create|--organization|o",
+        "webhook-endpoints|create|--organization|0190d0f2-7c3a-7cc0-8000-000000000000",
         "webhook-endpoints|create|--url|https://h",
         "webhook-endpoints|update|1",
         "webhook-endpoints|update|1|--event|rental.created|--all-events",

@@ -18,7 +18,7 @@ use crate::{
     rows::{Marker, Row, calendar_feed::ImportedFeed, key, recheck::Recheck, vehicle_feed::VehicleFeed},
     store::{DamagedRow, Key, Record, StoreError},
     tasks::{Task, organization_deletion},
-    value::{EndpointId, OrganizationId},
+    value::{EndpointId, OrganizationId, Timestamp},
 };
 
 /// Reads the row of a key.
@@ -27,6 +27,8 @@ pub type Get<'g> = &'g dyn Fn(&Key) -> Result<Option<Record>, StoreError>;
 /// A check of all rows by ascending key: call [`Audit::row`] for each row, then [`Audit::finish`].
 pub struct Audit<'g> {
     get: Get<'g>,
+    /// When the check is made, if that is known.
+    now: Option<Timestamp>,
     pub(super) report: Report,
     /// Whether rows are missing or damaged, so that counts cannot be compared.
     pub(super) gaps: bool,
@@ -55,6 +57,7 @@ impl<'g> Audit<'g> {
     pub fn new(get: Get<'g>) -> Self {
         Self {
             get,
+            now: None,
             report: Report::default(),
             gaps: false,
             remedy: Remedy::Repair,
@@ -65,6 +68,12 @@ impl<'g> Audit<'g> {
             leaving: None,
             endpoint: None,
         }
+    }
+
+    /// The check is made at this time. Blocks that have not ended are checked, too.
+    #[must_use]
+    pub fn at(self, now: Timestamp) -> Self {
+        Self { now: Some(now), ..self }
     }
 
     /// The result so far.

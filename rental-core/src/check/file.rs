@@ -4,13 +4,26 @@ use super::{
     audit::Audit,
     report::{Remedy, Report},
 };
-use crate::store::{Finding, Inspection, Key};
+use crate::{
+    store::{Finding, Inspection, Key},
+    value::Timestamp,
+};
 
-/// Checks every row of a closed file. `progress` is called with the number of rows so far.
+/// Checks every row of a closed file, except whether blocks have a calendar feed. `progress` is called with the number of rows so far.
 #[must_use]
 pub fn of_file(closed: &dyn Inspection, progress: &mut dyn FnMut(u64)) -> Report {
     let get = |key: &Key| closed.get(key);
-    let mut audit = Audit::new(&get);
+    check(closed, Audit::new(&get), progress)
+}
+
+/// Checks every row of a closed file at `now`. `progress` is called with the number of rows so far.
+#[must_use]
+pub fn of_file_at(closed: &dyn Inspection, now: Timestamp, progress: &mut dyn FnMut(u64)) -> Report {
+    let get = |key: &Key| closed.get(key);
+    check(closed, Audit::new(&get).at(now), progress)
+}
+
+fn check(closed: &dyn Inspection, mut audit: Audit<'_>, progress: &mut dyn FnMut(u64)) -> Report {
     if let Err(detail) = closed.pages() {
         audit.gaps = true;
         audit.report.add("the pages of the file".into(), detail.to_owned(), Remedy::Copy);

@@ -1,24 +1,28 @@
 //! What others name and is not there: a customer or vehicle gets a stand-in, anything else is no longer named.
 
 use crate::{
-    sound::{NOW, plan, repaired, rows, store},
+    sound::{NOW, Waits, plan, repaired, rows, store},
     stores::{Rows, everything, wait},
 };
 use rental_core::{
-    check::{expected_keys, repair::kind},
+    check::{
+        expected_keys,
+        repair::{self, Plan, kind},
+    },
     resources::{
         Resource,
         assignment::{VehicleAssignments, lacking},
-        credit_note,
+        block,
+        credit_note::{self, CreditNote},
         customer::{self, Customer},
         invoice::Invoice,
         rental,
         toll::{self, Toll},
         vehicle::{self, Vehicle},
     },
-    rows::{Row, Tag, key, recheck::Recheck},
+    rows::{Row, Tag, calendar_feed::ImportedFeed, key, recheck::Recheck},
     store::Key,
-    value::{Id, Money, OrganizationId, VehicleId},
+    value::{Id, Money, OrganizationId, Timestamp, VehicleId},
 };
 use serde_json::{Value, json};
 
@@ -82,6 +86,78 @@ fn an_invoice_lists_again_a_credit_note_that_it_lacks() {
     );
     assert!(!now["credit_note_ids"].as_array().unwrap().is_empty());
     assert_eq!(after[&invoice].0, revision + 1);
+}
+
+#[test]
+fn an_invoice_says_again_what_its_credit_notes_credit() {
+    let (_, organization, note) = records(rows(), credit_note::SPEC.tag).pop().unwrap();
+    let place = Invoice::key(organization, Id::parse(note["invoice_id"].as_str().unwrap()).unwrap());
+    let (revision, whole) = (rows()[&place].0, object(rows(), &place));
+    for wrong in [Money::default(), Money::parse("0.01", 2).unwrap(), Money::MAX] {
+        let mut invoice: Invoice = serde_json::from_value(whole.clone()).unwrap();
+        invoice.amount_credited = wrong;
+        let mut with = rows().clone();
+        with.insert(place.clone(), (revision, serde_json::to_vec(&invoice).unwrap().into()));
+        let store = store(&with);
+        let made = repaired(&store);
+        assert!(made.left.listed.is_empty(), "{:?}", made.left.listed);
+        let says = format!("its credit notes credit {}, and not {wrong}", whole["amount_credited"]);
+        assert_eq!(made.changes[&place].why, says);
+        let after = wait(everything(&store));
+        assert_eq!(object(&after, &place)["amount_credited"], whole["amount_credited"]);
+        assert_eq!(after[&place].0, revision + 1);
+    }
+    // A credit note that is not there may have credited the rest: what is credited never falls.
+    let lost = CreditNote::key(organization, Id::parse(note["id"].as_str().unwrap()).unwrap());
+    let mut without = rows().clone();
+    without.remove(&lost);
+    let store = store(&without);
+    let made = repaired(&store);
+    assert!(made.left.listed.iter().any(|problem| problem.what.contains("which is not there")), "{:?}", made.left);
+    assert_eq!(object(&wait(everything(&store)), &place), whole);
+}
+
+#[test]
+fn a_block_whose_calendar_feed_is_gone_keeps_its_days_and_can_be_changed_again() {
+    let blocks = records(rows(), block::SPEC.tag);
+    let (place, organization, of) = blocks.into_iter().find(|(_, _, block)| block["status"] == "active").unwrap();
+    let id = place.id().unwrap();
+    let feed = Id::from_uuid(uuid::Uuid::from_u128(77));
+    let with = |end: &str, status: &str, row: Option<Vec<u8>>| {
+        let mut changed = of.clone();
+        (changed["calendar_feed_id"], changed["source"]) = (json!(feed), json!("calendar_feed"));
+        (changed["start_date"], changed["end_date"], changed["status"]) =
+            (json!("2020-01-01"), json!(end), json!(status));
+        let mut rows = rows().clone();
+        let before = serde_json::to_vec(&of).unwrap();
+        for key in expected_keys(organization, &block::SPEC, id, &before).unwrap() {
+            if !matches!(Row::decode(&key), Some(Row::Calendar { .. })) {
+                rows.remove(&key);
+            }
+        }
+        rows.insert(place.clone(), (1, serde_json::to_vec(&changed).unwrap().into()));
+        rows.extend(row.map(|row| (key::calendar_feed(organization, feed), (1, row.into()))));
+        // The repair writes its derived rows, too.
+        let (store, at) = (store(&rows), Timestamp::parse("2026-06-01T12:00:00Z").unwrap());
+        let plan = || repair::plan(&store, &Waits, at, &mut |_| {}).unwrap();
+        let made = plan();
+        repair::apply(&store, &Waits, &made).unwrap();
+        assert!(plan().changes.is_empty());
+        (made, object(&wait(everything(&store)), &place))
+    };
+    let released = |(made, after): (Plan, Value)| {
+        assert!(made.left.listed.is_empty(), "{:?}", made.left.listed);
+        assert_eq!(after["start_date"], "2020-01-01", "{:#?}", made.changes);
+        after["calendar_feed_id"].is_null()
+    };
+    assert!(released(with("2099-01-01", "active", None)));
+    assert!(released(with("2099-01-01", "conflict", None)));
+    assert!(!released(with("2026-06-01", "active", None)), "it may have ended: a deleted feed leaves it");
+    assert!(released(with("2026-06-02", "active", None)));
+    assert!(!released(with("2099-01-01", "cancelled", None)));
+    let deleted = ImportedFeed { removed: true, ..ImportedFeed::new(None, NOW) };
+    let row = serde_json::to_vec(&deleted).unwrap();
+    assert!(!released(with("2099-01-01", "active", Some(row))), "a server cancels it");
 }
 
 #[test]

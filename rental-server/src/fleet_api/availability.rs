@@ -6,7 +6,10 @@ use crate::{
         call::Call,
         reply::{Handled, Reply},
     },
-    reference::{parts::query, shapes::object},
+    reference::{
+        parts::query,
+        shapes::{described, object, word},
+    },
 };
 use rental_core::{
     operations::{self, Edge},
@@ -85,7 +88,7 @@ fn interval() -> Value {
         "Days on which a rental or a block holds a vehicle, or on which a customer had it.",
         json!({
             "object": {"type": "string", "const": "interval"},
-            "kind": {"type": "string", "enum": ["rental", "block", "possession"], "description": "`possession`: the customer of a rental had the vehicle, by its recorded pickup."},
+            "kind": described(word("IntervalKind", &["rental", "block", "possession"]), "`possession`: the customer of a rental had the vehicle, by its recorded pickup."),
             "id": {"type": "string", "format": "uuid", "description": "The rental or the block."},
             "status": {"type": "string", "description": "Status of the rental or block, in the words of that object."},
             "from": day("The first day."),

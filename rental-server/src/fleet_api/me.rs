@@ -7,7 +7,7 @@ use crate::{
         call::Call,
         reply::{Handled, Reply},
     },
-    reference::shapes::{at_least, described, object, text},
+    reference::shapes::{at_least, described, id, object, text, word},
     state::App,
 };
 use rental_core::{
@@ -36,7 +36,6 @@ pub(super) fn endpoint() -> Endpoint {
 }
 
 fn schema() -> Value {
-    let id = |about: &str| json!({"type": "string", "format": "uuid", "description": about});
     let like = |spec: &ResourceSpec, field: &str| spec.field(field).map_or("", |field| field.doc).to_owned();
     let most = |what: &str| json!({"type": ["integer", "null"], "format": "int64", "minimum": 0, "description": format!("{what}; `null` for no limit.")});
     let limits = object(
@@ -56,11 +55,11 @@ fn schema() -> Value {
             "object": {"type": "string", "const": "me", "description": "Always `me`."},
             "organization_id": id("The organization."),
             "organization_name": text("Display name of the organization."),
-            "plan": {"type": "string", "enum": Plan::WORDS, "description": like(&organization::SPEC, "plan")},
+            "plan": described(word("Plan", Plan::WORDS), &like(&organization::SPEC, "plan")),
             "currency": {"type": "string", "pattern": "^[A-Z]{3}$", "description": "ISO 4217 currency of new amounts."},
             "time_zone": text(&like(&organization::SPEC, "time_zone")),
             "api_key_id": id("The API key."),
-            "scope": {"type": "string", "enum": Scope::WORDS, "description": like(&api_key::SPEC, "scope")},
+            "scope": described(word("ApiKeyScope", Scope::WORDS), &like(&api_key::SPEC, "scope")),
             "limits": limits,
         }),
     )

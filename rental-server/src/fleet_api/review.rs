@@ -4,7 +4,7 @@ use crate::{
     endpoint::{Action, Endpoint, Parameter, camel, get},
     http::{call::Call, reply::Handled},
     objects::listed,
-    reference::shapes::{amount, described, object, optional_id, text},
+    reference::shapes::{amount, described, named, object, optional_id, text, word},
     state::App,
 };
 use rental_core::{
@@ -65,10 +65,11 @@ fn list_schema() -> Value {
 /// What a person has to look at.
 fn schema() -> Value {
     let optional = |description: &str| json!({"type": ["string", "null"], "description": description});
+    let of_format = |format: &str, description: &str| json!({"type": ["string", "null"], "format": format, "description": description});
     let candidate = json!({
         "rental_id": optional_id("The rental."), "customer_id": optional_id("Its customer."),
-        "customer_name": optional("The full name of the customer."), "start_date": optional("The planned first day."),
-        "end_date": optional("The planned last day."), "reason": text("What speaks for and against it."),
+        "customer_name": optional("The full name of the customer."), "start_date": of_format("date", "The planned first day."),
+        "end_date": of_format("date", "The planned last day."), "reason": text("What speaks for and against it."),
     });
     let mut twin = object(
         "The toll that is probably the same passage, for which this one is not attached.",
@@ -83,13 +84,14 @@ fn schema() -> Value {
         }),
     );
     twin["type"] = json!(["object", "null"]);
+    twin["title"] = json!("TwinToll");
     let review = json!({
-        "object": {"type": "string", "const": "review"}, "resource": text("`toll` or `violation`."),
+        "object": {"type": "string", "const": "review"}, "resource": described(word("BilledResource", &["toll", "violation"]), "Which of the two it is."),
         "id": optional_id("The toll or violation."),
-        "verdict": {"type": "string", "enum": ["clear", "unclear", "nobody"], "description": "Whether one customer pays, by what is recorded now."},
+        "verdict": described(word("Verdict", &["clear", "unclear", "nobody"]), "Whether one customer pays, by what is recorded now."),
         "reason": text("Why a person has to look at it."),
         "when": optional("The day and time in the time zone of the organization with the offset from UTC, such as `2026-06-05 13:00 -04:00`; only the day when the time is not known."),
-        "occurred_at": optional("The time in UTC."), "occurred_on": optional("The day where it happened."),
+        "occurred_at": of_format("date-time", "The time in UTC."), "occurred_on": of_format("date", "The day where it happened."),
         "plate": optional("The plate as reported."), "plate_state": optional("Its state as reported."),
         "transponder_number": optional("The transponder as reported."),
         "agency": optional("The agency of a toll, or whose summons number it is."),
@@ -97,11 +99,11 @@ fn schema() -> Value {
         "place": optional("The plaza of a toll, or what was violated."),
         "amount": described(amount(), "The amount of a toll, or the amount due of a violation."),
         "currency": text("The currency of the amount."),
-        "respond_by": optional("The last day to pay, contest or name the driver, of a violation that reports it."), "vehicle_id": optional_id("The vehicle, when it is known."),
+        "respond_by": of_format("date", "The last day to pay, contest or name the driver, of a violation that reports it."), "vehicle_id": optional_id("The vehicle, when it is known."),
         "billed": {"type": "boolean", "description": "Whether an invoice bills it, so that its customer does not change."},
         "customer_id": optional_id("The customer to whom it is attached."),
         "customer_name": optional("The full name of that customer."),
-        "candidates": {"type": "array", "items": object("", candidate)},
+        "candidates": {"type": "array", "items": named("ReviewCandidate", object("A rental that may answer for it.", candidate))},
         "twin": twin,
     });
     object("A toll or violation that a person has to look at.", review)

@@ -14,7 +14,7 @@ use crate::{
     objects::write::write_to,
     reference::{
         parts::{self, open_operation},
-        shapes::{object, text},
+        shapes::{described, object, text, word},
     },
     state::App,
 };
@@ -79,7 +79,7 @@ fn feed() -> Value {
         json!({
             "object": {"type": "string", "const": "vehicle_calendar_feed", "description": "Always `vehicle_calendar_feed`."},
             "vehicle_id": {"type": "string", "format": "uuid", "description": "The vehicle."},
-            "status": {"type": "string", "enum": ["active", "revoked"], "description": "Whether the path works."},
+            "status": described(word("VehicleCalendarFeedStatus", &["active", "revoked"]), "Whether the path works."),
             "created_at": {"type": "string", "format": "date-time", "description": "When its path was made."},
         }),
     )

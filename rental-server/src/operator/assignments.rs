@@ -10,7 +10,7 @@ use crate::{
     objects::{expects, write::write},
     reference::{
         parts,
-        shapes::{object, text},
+        shapes::{described, object, text, word},
     },
 };
 use rental_core::{
@@ -78,7 +78,7 @@ async fn replace(request: Request<'_, Operator>) -> Handled {
 fn members() -> Value {
     let time = |what: &str| json!({"type": ["string", "null"], "format": "date-time", "description": what});
     json!({
-        "kind": {"type": "string", "enum": AssignmentKind::WORDS, "description": "What is assigned."},
+        "kind": described(word("AssignmentKind", AssignmentKind::WORDS), "What is assigned."),
         "number": {"type": "string", "minLength": 1, "maxLength": 255, "description": "The number of the transponder or plate."},
         "state": {"type": ["string", "null"], "maxLength": 255, "description": "The state of a plate, by name or code; null for a transponder."},
         "from": time("The first instant; null for since ever."),

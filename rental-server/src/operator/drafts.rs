@@ -8,7 +8,7 @@ use crate::{
     operator::{collections, records},
     reference::{
         parts,
-        shapes::{self, amount, described, integer, object, optional_id, text},
+        shapes::{self, amount, described, integer, named, object, optional_id, text},
     },
 };
 use rental_core::{
@@ -320,7 +320,7 @@ fn schema() -> Value {
         "rental_id": optional_id("The rental."), "toll_id": optional_id("Or the toll."),
         "violation_id": optional_id("Or the violation."), "description": text("Or the fee that it is."), "amount": described(amount(), "What is left to bill of it."),
     });
-    let mut line = object("", line);
+    let mut line = named("InvoiceDraftLine", object("A line of a draft.", line));
     line["required"] = json!(["amount"]);
     let count = |description: &str| described(integer(0, 200), description);
     let draft = json!({
@@ -339,5 +339,5 @@ fn schema() -> Value {
         "more": {"type": "boolean", "description": "Whether not all tolls and violations fit, so that another invoice must follow."},
         "problem": {"type": ["string", "null"], "description": "Why no invoice can be made of it."},
     });
-    shapes::page_of(object("", draft))
+    shapes::page_of(named("InvoiceDraft", object("An invoice that could be made of a rental.", draft)))
 }

@@ -8,7 +8,7 @@ use crate::{
     operator::bodies,
     reference::{
         parts,
-        shapes::{self, described, object, text},
+        shapes::{self, described, id, named, object, text, word},
     },
     state::App,
 };
@@ -85,20 +85,19 @@ fn body() -> Value {
 }
 
 fn schema() -> Value {
-    let id = |description: &str| json!({"type": "string", "format": "uuid", "description": description});
     let counts = |description: &str| json!({"type": "object", "additionalProperties": shapes::at_least(0), "description": description});
     let time = |description: &str| json!({"type": "string", "format": "date-time", "description": description});
     let completed = json!({"type": ["string", "null"], "format": "date-time", "description": "When the task ended."});
     let invoice = json!({
         "id": id("The invoice."), "invoice_number": {"type": ["string", "null"]},
-        "status": {"type": "string", "enum": InvoiceStatus::WORDS}, "created_at": time("When it was recorded."),
+        "status": word("InvoiceStatus", InvoiceStatus::WORDS), "created_at": time("When it was recorded."),
     });
-    let invoices = json!({"type": "array", "items": object("A kept invoice.", invoice)});
+    let invoices = json!({"type": "array", "items": named("KeptInvoice", object("A kept invoice.", invoice))});
     let properties = json!({
         "object": text("Always `erasure`."),
         "organization_id": id("The organization of the customer."),
         "customer_id": id("The erased customer."),
-        "status": {"type": "string", "enum": ["running", "complete"], "description": "Whether everything is rewritten."},
+        "status": described(word("ErasureStatus", &["running", "complete"]), "Whether everything is rewritten."),
         "rewritten": counts("Number of rewritten rows by kind: customers, rentals, leads, events, deliveries, stored_responses, audit_entries."),
         "kept": counts("Number of records that are kept as issued: invoices and credit notes."),
         "damaged": described(shapes::at_least(0), "Damaged rows, which could not be read or rewritten. `rental-cli store check` lists them."),

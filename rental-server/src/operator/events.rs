@@ -41,7 +41,7 @@ pub(super) fn actions() -> Vec<Endpoint> {
 
 fn schema() -> Value {
     let ids = json!({
-        "type": "array", "items": {"type": "string"},
+        "type": "array", "items": {"type": "string", "format": "uuid"},
         "description": "The endpoints of these deliveries that are disabled: their deliveries wait until they are enabled.",
     });
     let own =

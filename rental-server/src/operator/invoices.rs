@@ -15,7 +15,7 @@ use crate::{
     },
     objects::write::write,
     operator::collections,
-    reference::parts,
+    reference::{parts, shapes::word},
 };
 use rental_core::{
     error::{Error, FieldCode, FieldError, FieldErrors},
@@ -79,12 +79,12 @@ pub(super) fn preferences() -> Vec<Parameter> {
     let language = parts::query(
         "language",
         "Language of the fixed words, dates and amounts. By default the customer's `preferred_language`, otherwise the organization's `invoice_language`.",
-        json!({"type": "string", "enum": InvoiceLanguage::WORDS}),
+        word("InvoiceLanguage", InvoiceLanguage::WORDS),
     );
     let paper = parts::query(
         "paper",
         "Size of the pages. By default the organization's `paper_size`.",
-        json!({"type": "string", "enum": PaperSize::WORDS}),
+        word("PaperSize", PaperSize::WORDS),
     );
     vec![Parameter::Own(language), Parameter::Own(paper)]
 }

@@ -12,7 +12,7 @@ use crate::{
     },
     objects::write::write,
     operator::collections,
-    reference::shapes::{self, described, object, text},
+    reference::shapes::{self, described, id, object, text},
     state::App,
 };
 use bytes::Bytes;
@@ -63,7 +63,7 @@ fn schema() -> Value {
     let number = |what| described(shapes::at_least(0), what);
     let properties = json!({
         "object": text("Always `logo`."),
-        "organization_id": text("The organization."),
+        "organization_id": id("The organization."),
         "bytes": number("Size of the PNG; 0 when the logo was removed."),
         "width": number("Width in pixels."),
         "height": number("Height in pixels."),

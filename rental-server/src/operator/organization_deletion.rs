@@ -13,7 +13,7 @@ use crate::{
     operator::export,
     reference::{
         parts,
-        shapes::{self, described, object, text},
+        shapes::{self, described, id, object, text, word},
     },
     state::App,
 };
@@ -79,8 +79,8 @@ fn schema() -> Value {
     finished["description"] = json!("When nothing of it was left.");
     let properties = json!({
         "object": text("Always `organization_deletion`."),
-        "organization_id": text("The organization."),
-        "status": {"type": "string", "enum": ["running", "finished"], "description": "Whether rows of it are left."},
+        "organization_id": id("The organization."),
+        "status": described(word("OrganizationDeletionStatus", &["running", "finished"]), "Whether rows of it are left."),
         "rows": described(shapes::at_least(0), "Rows of the store that were removed."),
         "created_at": {"type": "string", "format": "date-time", "description": "When the deletion began."},
         "finished_at": finished,

@@ -8,7 +8,7 @@ use crate::{
     operator::{bodies, collections},
     reference::{
         parts,
-        shapes::{amount, described, object, optional_id, page_of, text},
+        shapes::{amount, described, named, object, optional_id, page_of, text, word},
     },
 };
 use rental_core::{
@@ -217,9 +217,9 @@ fn schema() -> Value {
     });
     let suggestion = json!({
         "object": {"type": "string", "const": "suggestion"},
-        "resource": {"type": "string", "enum": KINDS.map(|kind| kind.resource.object)},
+        "resource": word("BilledResource", &KINDS.map(|kind| kind.resource.object)),
         "id": optional_id("The toll or violation."),
-        "verdict": {"type": "string", "enum": ["clear", "unclear", "nobody"], "description": "Whether one rental answers for it, somebody has to decide, or none comes into question."},
+        "verdict": described(word("Verdict", &["clear", "unclear", "nobody"]), "Whether one rental answers for it, somebody has to decide, or none comes into question."),
         "reason": text("Why."),
         "vehicle_id": optional_id("The vehicle that it is about, when it is known."),
         "rental_id": optional_id("The rental that answers for it, when that is clear."),
@@ -230,7 +230,7 @@ fn schema() -> Value {
         "currency": text("The currency of the amount."),
         "twin_id": optional_id("The toll that is probably the same passage, for which this one is not attached."),
         "attached": {"type": "boolean", "description": "Whether this request attached it."},
-        "candidates": {"type": "array", "items": object("", candidate)},
+        "candidates": {"type": "array", "items": named("SuggestionCandidate", object("A rental that may answer for it.", candidate))},
     });
-    page_of(object("", suggestion))
+    page_of(named("Suggestion", object("Who probably answers for a toll or violation.", suggestion)))
 }

@@ -1,6 +1,9 @@
-//! The OpenAPI document and the documentation page, made from the table of endpoints.
+//! The OpenAPI documents and the documentation page, made from the table of endpoints.
 
+mod components;
 pub(crate) mod document;
+mod for_operators;
+mod openapi_3_0;
 mod page;
 pub(crate) mod parts;
 pub(crate) mod schema;
@@ -18,20 +21,40 @@ use serde_json::{Value, json};
 
 /// The documents about these endpoints. `operators_elsewhere` says whether operators have an address of their own.
 pub(crate) fn documents(endpoints: &[Endpoint], operators_elsewhere: bool) -> Documents {
-    let document = document::value(endpoints);
-    let openapi = serde_json::to_vec(&document).unwrap_or_default();
-    Documents { openapi: Document::new(openapi), pages: page::files(&document, !operators_elsewhere) }
+    let described = document::value(endpoints);
+    let openapi = components::with_names(&described);
+    let json = |document: &Value| Document::new(serde_json::to_vec(document).unwrap_or_default());
+    Documents {
+        openapi_3_0: json(&openapi_3_0::of(&openapi)),
+        openapi_admin: json(&for_operators::of(&openapi)),
+        openapi: json(&openapi),
+        pages: page::files(&described, !operators_elsewhere),
+    }
+}
+
+/// An endpoint that serves one of the OpenAPI documents.
+fn openapi(path: &str, id: &str, summary: &str, document: fn(&Documents) -> &Document) -> Endpoint {
+    let object = json!({"type": "object", "additionalProperties": true});
+    get(path).documented(open_operation(id, summary, "application/json", object)).open(move |request| {
+        let reply = document(&request.app.documents).reply(request.call);
+        Box::pin(async { Ok(reply) })
+    })
 }
 
 /// The endpoints of this folder.
 pub(crate) fn endpoints() -> Vec<Endpoint> {
-    let object = json!({"type": "object", "additionalProperties": true});
-    let openapi = get("/openapi.json")
-        .documented(open_operation("getOpenApi", "This document", "application/json", object))
-        .open(|request| {
-            let reply = request.app.documents.openapi.reply(request.call);
-            Box::pin(async { Ok(reply) })
-        });
+    let documents = [
+        openapi("/openapi.json", "getOpenApi", "This document", |documents| &documents.openapi),
+        openapi(
+            "/openapi-3.0.json",
+            "getOpenApi30",
+            "The same in OpenAPI 3.0.3, for tools that cannot read 3.1",
+            |documents| &documents.openapi_3_0,
+        ),
+        openapi("/openapi-admin.json", "getOpenApiForOperators", "The part of it for operators", |documents| {
+            &documents.openapi_admin
+        }),
+    ];
     let pages = [
         ("/docs", "getDocs", "This document as pages", "text/html"),
         ("/docs/{id}", "getDocsPage", "A page of it", "text/html"),
@@ -45,7 +68,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
     let pages = pages
         .into_iter()
         .map(|(path, id, summary, media)| file(path, open_operation(id, summary, media, content(media))));
-    [openapi].into_iter().chain(pages).collect()
+    documents.into_iter().chain(pages).collect()
 }
 
 fn content(media: &str) -> Value {

@@ -62,13 +62,17 @@ fn optional(place: &str, name: &str, description: &str, schema: Value) -> Value 
 /// An id in the path.
 pub(super) fn path_id(name: &str, object: &str, example: &str) -> Value {
     let example: Value = serde_json::from_str(example).unwrap_or(Value::Null);
-    json!({"name": name, "in": "path", "required": true, "description": format!("Id of the {}.", object.replace('_', " ")), "schema": {"type": "string"}, "example": example})
+    json!({"name": name, "in": "path", "required": true, "description": format!("Id of the {}.", object.replace('_', " ")), "schema": {"type": "string", "format": "uuid"}, "example": example})
 }
 
 /// A filter of a list.
 pub(super) fn filter(spec: &ResourceSpec, filter: &FilterSpec) -> Value {
     let schema = match spec.filter_words(filter.field) {
         _ if spec.field(filter.field).is_none() => json!({"type": "boolean"}),
+        // Fewer words than the field has are a type without a name.
+        Some(words) if spec.field(filter.field).is_some_and(|field| field.kind == Kind::Word(words)) => {
+            shapes::word(&schema::word_name(spec, filter.field), words)
+        }
         Some(words) => schema::of_kind(Kind::Word(words), spec),
         None => json!({"type": "string", "minLength": 1, "maxLength": 255}),
     };
@@ -177,7 +181,8 @@ fn example(Refusal { kind, code, cause, next, .. }: &Refusal) -> Value {
 
 /// The parameter `pace`: whether a long response leaves the processor to other requests.
 pub(crate) fn pace() -> Value {
-    let schema = json!({"type": "string", "enum": ["gentle", "full"], "default": "gentle"});
+    let mut schema = shapes::word("Pace", &["gentle", "full"]);
+    schema["default"] = json!("gentle");
     query("pace", "`full` ends sooner, but slows down the requests that the server answers at the same time.", schema)
 }
 

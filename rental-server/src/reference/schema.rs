@@ -2,7 +2,8 @@
 
 use crate::{
     endpoint::{Documentation, Endpoint, Example, camel},
-    reference::shapes::{self, described, object, optional_id, text},
+    http::problem::catalogue::CATALOGUE,
+    reference::shapes::{self, described, named, object, optional_id, text},
 };
 use rental_core::{
     request::body::Verb,
@@ -122,9 +123,13 @@ fn list(name: &str) -> Value {
     object("One page of a list.", properties)
 }
 
-/// The result of an action, by member and type.
+/// The result of an action, by member and type or, of texts, format.
 pub(crate) fn outcome(members: &[(&str, &str)]) -> Value {
-    let schema = |kind: &str| if kind == "integer" { shapes::at_least(0) } else { json!({"type": kind}) };
+    let schema = |kind: &str| match kind {
+        "integer" => shapes::at_least(0),
+        "uuid" | "date-time" => json!({"type": "string", "format": kind}),
+        _ => json!({"type": kind}),
+    };
     object("", members.iter().map(|(name, kind)| (*name, schema(kind))).collect())
 }
 
@@ -137,28 +142,47 @@ fn error() -> Value {
         "rate_limit_error",
         "api_error",
     ];
+    let mut codes: Vec<&str> = CATALOGUE.iter().map(|row| row.code).collect();
+    codes.sort_unstable();
+    codes.dedup();
     let item = json!({
-        "param": text("The field or parameter."), "code": text("What is wrong with it."), "message": text("The same for people."),
+        "param": text("The field or parameter."),
+        "code": described(shapes::word("ErrorCode", &codes), "What is wrong with it."),
+        "message": text("The same for people."),
     });
+    let item = named("FieldError", object("An error in one field or parameter.", item));
     let error = json!({
+        "title": "ApiError",
         "type": "object",
+        "description": "What went wrong.",
         "required": ["type", "code", "message", "request_id"],
         "properties": {
-            "type": {"type": "string", "enum": types, "description": "The class of the error."},
-            "code": text("The exact error, for programs."),
+            "type": described(shapes::word("ErrorType", &types), "The class of the error."),
+            "code": described(shapes::word("ErrorCode", &codes), "The exact error, for programs. Later versions may add codes."),
             "message": text("What is wrong and what to do next, for people."),
             "param": text("The first bad field or parameter."),
-            "errors": {"type": "array", "description": "Every bad field or parameter.", "items": object("", item)},
-            "conflicting_rental_id": text("The rental that holds the vehicle."),
-            "conflicting_block_id": text("The block that holds the vehicle."),
+            "errors": {"type": "array", "description": "Every bad field or parameter.", "items": item},
+            "conflicting_rental_id": shapes::id("The rental that holds the vehicle."),
+            "conflicting_block_id": shapes::id("The block that holds the vehicle."),
             "request_id": text("The same as the `Request-Id` header."),
         },
     });
-    object("", json!({"error": error}))
+    object("The body of every response that is no success.", json!({"error": error}))
+}
+
+/// The name of the type of a field whose values are words. Types that several resources have are not named after one.
+pub(super) fn word_name(spec: &ResourceSpec, field: &str) -> String {
+    match field {
+        "attribution" | "booking_policy" | "invoice_language" | "paper_size" | "pickup_type" | "plan" => camel(field),
+        _ => camel(spec.object) + &camel(field),
+    }
 }
 
 pub(super) fn property(field: &FieldSpec, spec: &ResourceSpec, nullable: bool) -> Value {
     let mut schema = of_kind(field.kind, spec);
+    if let Kind::Word(_) = field.kind {
+        schema["title"] = json!(word_name(spec, field.name));
+    }
     if nullable {
         if let Some(words) = schema.get_mut("enum").and_then(Value::as_array_mut) {
             words.push(Value::Null);
@@ -199,7 +223,7 @@ pub(super) fn of_kind(kind: Kind, spec: &ResourceSpec) -> Value {
         Kind::Url => json!({"type": "string", "format": "uri", "maxLength": 2048}),
         Kind::EventTypes => {
             let names = event::EVENT_NAMES;
-            json!({"type": "array", "minItems": 1, "maxItems": names.len(), "uniqueItems": true, "items": {"type": "string", "enum": names}})
+            json!({"type": "array", "minItems": 1, "maxItems": names.len(), "uniqueItems": true, "items": shapes::word("EventType", names)})
         }
         Kind::References(_) => {
             json!({"type": "array", "maxItems": 100, "uniqueItems": true, "items": {"type": "string", "format": "uuid"}})
@@ -224,7 +248,7 @@ fn earlier_vehicle() -> Value {
         "vehicle_id": {"type": "string", "format": "uuid", "description": "The vehicle."},
         "until": {"type": "string", "format": "date-time", "description": "When the customer got the next one for it."},
     });
-    object("", properties)
+    named("EarlierVehicle", object("A vehicle that a rental had before.", properties))
 }
 
 fn attempt() -> Value {
@@ -235,7 +259,7 @@ fn attempt() -> Value {
         "error": {"type": ["string", "null"], "description": "Why there was no answer."},
         "response": {"type": ["string", "null"], "description": "The first kilobyte of the answer."},
     });
-    object("", properties)
+    named("DeliveryAttempt", object("An attempt to deliver an event.", properties))
 }
 
 /// A line of an invoice, as the server returns it.

@@ -37,6 +37,22 @@ pub(crate) fn described(mut schema: Value, description: &str) -> Value {
     schema
 }
 
+/// The schema as a type with a name: `super::components` makes a component of it.
+pub(crate) fn named(name: &str, mut schema: Value) -> Value {
+    schema["title"] = json!(name);
+    schema
+}
+
+/// One of these words, a type with a name.
+pub(crate) fn word(name: &str, words: &[&str]) -> Value {
+    json!({"title": name, "type": "string", "enum": words})
+}
+
+/// An id.
+pub(crate) fn id(description: &str) -> Value {
+    json!({"type": "string", "format": "uuid", "description": description})
+}
+
 /// A text with a description.
 pub(crate) fn text(description: &str) -> Value {
     json!({"type": "string", "description": description})
@@ -52,7 +68,7 @@ pub(crate) fn page_of(item: Value) -> Value {
     let page = json!({
         "object": {"type": "string", "const": "list"},
         "has_more": {"type": "boolean"},
-        "next_cursor": optional_id("Pass it as `starting_after` for the next page."),
+        "next_cursor": {"type": ["string", "null"], "description": "Pass it as `starting_after` for the next page; null when there is none."},
         "data": {"type": "array", "items": item},
     });
     object("", page)

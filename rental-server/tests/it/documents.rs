@@ -8,6 +8,7 @@ mod imports;
 mod limits;
 pub(crate) mod pages;
 mod reference_page;
+mod renditions;
 mod shell;
 mod specification;
 mod troubleshooting;
@@ -23,7 +24,7 @@ use std::{
     process::Command,
 };
 
-const DOCUMENTS: [&str; 44] = [
+const DOCUMENTS: [&str; 45] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -227,5 +228,10 @@ fn the_guide_for_users_names_every_filter() {
 
 /// The OpenAPI document, which is the same on every server.
 fn openapi() -> Value {
-    Connection::open(&Server::shared().address).send("GET", "/openapi.json", &[], b"").ok()
+    served("/openapi.json")
+}
+
+/// One of the JSON documents that need no key.
+fn served(path: &str) -> Value {
+    Connection::open(&Server::shared().address).send("GET", path, &[], b"").ok()
 }

@@ -78,7 +78,8 @@ fn revalidates(organization: &Organization<'_>, path: &str) {
 #[test]
 fn documents_that_do_not_change_have_an_etag() {
     let organization = Server::shared().organization();
-    for path in ["/docs", "/docs/vehicles", "/docs/search.json", "/docs.css", "/docs.js", "/openapi.json"] {
+    let documents = ["/openapi.json", "/openapi-3.0.json", "/openapi-admin.json"];
+    for path in ["/docs", "/docs/vehicles", "/docs/search.json", "/docs.css", "/docs.js"].into_iter().chain(documents) {
         revalidates(&organization, path);
     }
     revalidates(&organization, &format!("/v1/vehicles/{}", organization.vehicle(json!({}))));

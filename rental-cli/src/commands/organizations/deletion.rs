@@ -37,22 +37,21 @@ pub(super) fn command(examples: &[&str]) -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let id = text(matches, "id");
+    let id = session.organization_id(text(matches, "id"))?;
     match session.send(&Request::get(Access::Operator, &[SPEC.plural, id])) {
-        Ok(organization) => begin(matches, session, &organization)?,
+        Ok(organization) => begin(id, matches, session, &organization)?,
         // An earlier run of this command may have begun it.
         Err(missing @ Failure::ErrorResponse(_)) => {
             let deletion = progress(session, id).map_err(|_| missing)?;
-            return wait(matches, session, deletion);
+            return wait(id, matches, session, deletion);
         }
         Err(error) => return Err(error),
     }
     let deletion = progress(session, id)?;
-    wait(matches, session, deletion)
+    wait(id, matches, session, deletion)
 }
 
-fn begin(matches: &ArgMatches, session: &Session, organization: &str) -> Result<(), Failure> {
-    let id = text(matches, "id");
+fn begin(id: &str, matches: &ArgMatches, session: &Session, organization: &str) -> Result<(), Failure> {
     let name = Record::read(organization)?.text("name").unwrap_or_default();
     confirm::confirm(matches, &format!("Delete organization {name:?} ({id}) and everything that belongs to it"))?;
     let mut request = Request::delete(Access::Operator, &[SPEC.plural, id]);
@@ -67,7 +66,7 @@ fn progress(session: &Session, id: &str) -> Result<String, Failure> {
 }
 
 /// Waits for the end and prints the deletion.
-fn wait(matches: &ArgMatches, session: &Session, mut deletion: String) -> Result<(), Failure> {
+fn wait(id: &str, matches: &ArgMatches, session: &Session, mut deletion: String) -> Result<(), Failure> {
     let mut shown = Progress::count(None, "rows removed");
     while !matches.get_flag("no_wait") {
         let record = Record::read(&deletion)?;
@@ -76,7 +75,7 @@ fn wait(matches: &ArgMatches, session: &Session, mut deletion: String) -> Result
         }
         shown.at(record.text("rows").and_then(|rows| rows.parse().ok()).unwrap_or_default());
         thread::sleep(PAUSE);
-        deletion = progress(session, text(matches, "id"))?;
+        deletion = progress(session, id)?;
     }
     shown.finish();
     session.out.object(&deletion)

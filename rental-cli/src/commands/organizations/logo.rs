@@ -37,7 +37,7 @@ pub(super) fn command(examples: &[&str]) -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let path = [SPEC.plural, text(matches, "id"), "logo"];
+    let path = [SPEC.plural, session.organization_id(text(matches, "id"))?, "logo"];
     let request = match matches.get_one::<PathBuf>("file") {
         Some(file) => Request::put(Access::Operator, &path, "image/png", read(file)?),
         None => Request::delete(Access::Operator, &path),

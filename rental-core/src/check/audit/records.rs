@@ -9,6 +9,8 @@ use crate::{
     resources::{
         self, Resource, api_key,
         assignment::{self, VehicleAssignments},
+        block::{self, Block, BlockStatus},
+        calendar_feed::CalendarFeed,
         credit_note::{self, CreditNote},
         invoice::Invoice,
         operator, parse,
@@ -19,7 +21,7 @@ use crate::{
     rows::key,
     schema::ResourceSpec,
     store::Record,
-    value::OrganizationId,
+    value::{Money, OrganizationId},
 };
 use serde::Deserialize;
 use uuid::Uuid;
@@ -43,7 +45,28 @@ impl Audit<'_> {
                 return Err(format!("its `{}` is {}, which is not there", field.name, in_words(&place)));
             }
         }
-        if spec.tag == assignment::SPEC.tag { self.assignments(organization, record) } else { Ok(()) }
+        match spec.tag {
+            tag if tag == assignment::SPEC.tag => self.assignments(organization, record),
+            tag if tag == block::SPEC.tag => self.feed_of_block(organization, record),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that a block that has not ended is not of a calendar feed that is gone: nobody could free its days. A feed that was
+    /// deleted has its row until its blocks are cancelled.
+    fn feed_of_block(&self, organization: OrganizationId, record: &Record) -> RowCheck {
+        let block: Block = parse(&record.key, &record.value).map_err(detail)?;
+        // A day before in the last time zone.
+        let has_ended = self.now.is_none_or(|now| block.end_date.day_number() <= now.day_number());
+        let Some(feed) = block.calendar_feed_id.filter(|_| block.status != BlockStatus::Cancelled && !has_ended) else {
+            return Ok(());
+        };
+        let places = [CalendarFeed::key(organization, feed), key::calendar_feed(organization, feed)];
+        // What is damaged is a problem of its own.
+        if places.iter().all(|place| matches!(self.find(place), Ok(None))) {
+            return Err(format!("it follows {}, which is not there, so nobody can change it", in_words(&places[0])));
+        }
+        Ok(())
     }
 
     /// Checks that assignments have what their vehicle has by its own fields.
@@ -116,8 +139,8 @@ impl Audit<'_> {
         if expected.contains(&entry.key) { Ok(()) } else { Err("its record has other values".into()) }
     }
 
-    /// Checks that what an invoice bills is there and lists it, and that the invoice of a credit note does. What is damaged is a
-    /// problem of its own.
+    /// Checks that what an invoice bills is there and lists it, that what it says of its credit notes is true, and that the invoice
+    /// of a credit note lists it. What is damaged is a problem of its own.
     pub(super) fn bills(&self, organization: OrganizationId, spec: &ResourceSpec, record: &Record) -> RowCheck {
         if spec.tag == credit_note::SPEC.tag {
             let note: CreditNote = parse(&record.key, &record.value).map_err(detail)?;
@@ -148,7 +171,23 @@ impl Audit<'_> {
                 return Err(format!("it bills {}, which does not list it", in_words(&record.key)));
             }
         }
-        Ok(())
+        self.credits(organization, &invoice)
+    }
+
+    /// Checks that the credit notes of an invoice credit what it says.
+    fn credits(&self, organization: OrganizationId, invoice: &Invoice) -> RowCheck {
+        let mut sum = Money::default();
+        for id in &invoice.credit_note_ids {
+            let place = CreditNote::key(organization, *id);
+            let Ok(found) = self.find(&place) else { return Ok(()) };
+            let Some(found) = found else { return Err(format!("it lists {}, which is not there", in_words(&place))) };
+            let Ok(note) = parse::<CreditNote>(&place, &found.value) else { return Ok(()) };
+            sum = sum.plus(note.total.unwrap_or_default()).unwrap_or(Money::MAX);
+        }
+        if sum == invoice.amount_credited {
+            return Ok(());
+        }
+        Err(format!("its `amount_credited` is {}, but its credit notes credit {sum}", invoice.amount_credited))
     }
 }
 

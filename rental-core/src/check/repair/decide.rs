@@ -214,7 +214,9 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         }
         let lost = self.find_lost(organization, spec, record)
             || self.complete_assignments(organization, spec, record)
-            || self.list_credit(organization, spec, record);
+            || self.list_credit(organization, spec, record)
+            || self.sum_credits(organization, spec, record)
+            || self.release_block(organization, spec, record);
         lost || !missing.is_empty() || self.counter(organization, spec, record)
     }
 

@@ -91,7 +91,7 @@ pub fn plan<W: Waiter>(
     let (mut seen, mut settled, mut plan) = (0, false, Plan::default());
     for _ in 0..MOST_ROUNDS {
         let get = |key: &Key| view.get(key);
-        let mut audit = Audit::new(&get);
+        let mut audit = Audit::new(&get).at(now);
         decider.begin(settled);
         view.walk(&mut |row| {
             seen += 1;

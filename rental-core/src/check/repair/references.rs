@@ -13,6 +13,8 @@ use crate::{
     resources::{
         Object, Resource,
         assignment::{self, VehicleAssignments},
+        block::{Block, BlockStatus},
+        calendar_feed::CalendarFeed,
         credit_note::{self, CreditNote},
         customer::{self, Customer},
         invoice::Invoice,
@@ -28,6 +30,7 @@ use crate::{
     value::{CreditNoteId, Id, Language, Members, Money, Name, OrganizationId, Text},
 };
 use bytes::Bytes;
+use serde::Serialize;
 use uuid::Uuid;
 
 /// The name of a stand-in, until a person gives it another one.
@@ -141,6 +144,48 @@ impl<W: Waiter> Decider<'_, '_, W> {
         true
     }
 
+    /// Plans an invoice with what its credit notes credit, if all of them are there. Returns whether it said something else.
+    pub(super) fn sum_credits(&self, organization: OrganizationId, spec: &ResourceSpec, record: &Record) -> bool {
+        let Some(mut invoice) = stored::<Invoice>(spec, record) else { return false };
+        let of = |id: &CreditNoteId| self.view.object::<CreditNote>(&CreditNote::key(organization, *id));
+        let Some(notes) = invoice.credit_note_ids.iter().map(of).collect::<Option<Vec<CreditNote>>>() else {
+            return false;
+        };
+        let totals = notes.into_iter().map(|note| note.total.unwrap_or_default());
+        let sum = totals.fold(Money::default(), |sum, total| sum.plus(total).unwrap_or(Money::MAX));
+        let is_possible = Some(sum) <= invoice.total && sum.is_zero() == invoice.credit_note_ids.is_empty();
+        if !is_possible || sum == invoice.amount_credited {
+            return false;
+        }
+        let why = format!("its credit notes credit {sum}, and not {}", invoice.amount_credited);
+        invoice.amount_credited = sum;
+        self.rewrite(record, invoice, &why)
+    }
+
+    /// Plans a block whose calendar feed is gone as one that people change: its days may be taken still. Returns whether it is one.
+    pub(super) fn release_block(&self, organization: OrganizationId, spec: &ResourceSpec, record: &Record) -> bool {
+        let Some(mut block) = stored::<Block>(spec, record) else { return false };
+        let has_ended = block.end_date.day_number() <= self.now.day_number();
+        let Some(feed) = block.calendar_feed_id.filter(|_| block.status != BlockStatus::Cancelled && !has_ended) else {
+            return false;
+        };
+        if self.view.has(&CalendarFeed::key(organization, feed))
+            || self.view.has(&key::calendar_feed(organization, feed))
+        {
+            return false;
+        }
+        block.calendar_feed_id = None;
+        self.rewrite(record, block, "its calendar feed is not there, so nobody could change it")
+    }
+
+    /// Plans another value of a record.
+    fn rewrite<T: Object + Serialize>(&self, record: &Record, mut object: T, why: &str) -> bool {
+        object.touch(self.now);
+        let Ok(value) = to_json(&object) else { return false };
+        self.view.put(&record.key, record.revision + 1, value, why);
+        true
+    }
+
     /// A revision that no client has seen for the same object.
     fn new_revision(&self) -> Revision {
         self.now.millis().max(1)
@@ -198,4 +243,9 @@ impl<W: Waiter> Decider<'_, '_, W> {
         })
         .ok()
     }
+}
+
+/// The object of a record, if it is of this resource.
+fn stored<T: Resource>(spec: &ResourceSpec, record: &Record) -> Option<T> {
+    (spec.tag == T::SPEC.tag).then(|| parse(&record.key, &record.value).ok()).flatten()
 }

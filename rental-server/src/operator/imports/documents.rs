@@ -6,7 +6,7 @@ use crate::{
     reference::{
         parts::query,
         schema::example_object,
-        shapes::{self, described},
+        shapes::{self, described, word},
     },
 };
 use rental_core::{
@@ -29,7 +29,7 @@ pub(super) fn statement(kind: &Kind) -> Documented {
     let format = query(
         "format",
         &format!("Format of the file. Default: the first one. {}.", about.join("; ")),
-        json!({"type": "string", "enum": names}),
+        word(&format!("{}Format", camel(kind.resource.object)), &names),
     );
     let zone = query(
         "time_zone",

@@ -6,7 +6,7 @@ use crate::{
     http::reply::Handled,
     objects::write::write,
     operator::bodies,
-    reference::{parts, schema::outcome},
+    reference::{parts, schema::outcome, shapes::named},
 };
 use rental_core::{
     error::{Error, FieldCode},
@@ -59,8 +59,8 @@ fn schema() -> Value {
         ("enabled", "array"),
         ("has_more", "boolean"),
     ]);
-    let members = [("id", "string"), ("organization_id", "string"), ("disabled_at", "string")];
-    schema["properties"]["enabled"]["items"] = outcome(&members);
+    let members = [("id", "uuid"), ("organization_id", "uuid"), ("disabled_at", "date-time")];
+    schema["properties"]["enabled"]["items"] = named("EnabledEndpoint", outcome(&members));
     schema["properties"]["enabled"]["description"] = "The endpoints that were enabled, or would be.".into();
     schema
 }

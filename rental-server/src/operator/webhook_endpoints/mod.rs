@@ -77,7 +77,7 @@ pub(super) fn actions() -> Vec<Endpoint> {
 }
 
 fn deleted_schema() -> Value {
-    outcome(&[("id", "string"), ("object", "string"), ("organization_id", "string"), ("deleted", "boolean")])
+    outcome(&[("id", "uuid"), ("object", "string"), ("organization_id", "uuid"), ("deleted", "boolean")])
 }
 
 async fn create(request: Request<'_, Operator>) -> Handled {

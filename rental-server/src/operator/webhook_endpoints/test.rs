@@ -39,7 +39,7 @@ pub(super) fn endpoint() -> Endpoint {
 fn schema() -> Value {
     outcome(&[
         ("object", "string"),
-        ("endpoint_id", "string"),
+        ("endpoint_id", "uuid"),
         ("event_type", "string"),
         ("delivered", "boolean"),
         ("duration_ms", "integer"),

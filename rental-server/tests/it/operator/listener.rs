@@ -31,7 +31,7 @@ fn the_public_address_has_no_operators_paths_and_the_other_one_has_all() {
                 (get(&public, &at, "").status, get(&server.address, path, "").status == 404),
                 (404, path.contains("{id}"))
             );
-        } else if path.starts_with("/admin/") || path == "/metrics" {
+        } else if path.starts_with("/admin/") || ["/metrics", "/openapi-admin.json"].contains(&path.as_str()) {
             for method in item.as_object().expect("operations").keys() {
                 let bearer = format!("Bearer {}", server.admin_token);
                 let headers = [("Authorization", bearer.as_str())];

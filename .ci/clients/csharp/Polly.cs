@@ -1,0 +1,22 @@
+// The generated code names types of Polly, which Debian does not have, for retries that this program does not use.
+using System;
+using System.Threading.Tasks;
+
+namespace Polly
+{
+    public enum OutcomeType { Successful, Failure }
+
+    public class PolicyResult<T>
+    {
+        public OutcomeType Outcome { get; set; }
+        public T Result { get; set; }
+        public Exception FinalException { get; set; }
+    }
+
+    public interface ISyncPolicy<T> { }
+
+    public interface IAsyncPolicy<T>
+    {
+        Task<PolicyResult<T>> ExecuteAndCaptureAsync(Func<Task<T>> action);
+    }
+}
