@@ -318,6 +318,30 @@ async fn leads_under_former_names_and_with_phones_in_other_spellings_are_erased(
     sound(&world.store).await;
 }
 
+/// An address of a company, for example, which the next person gets.
+#[tokio::test]
+async fn a_lead_under_a_former_address_that_another_customer_has_now_stays() {
+    let world = World::new().await;
+    let first = json!({"full_name": "Grace Hopper", "email": "rentals@firm.example"});
+    let person = world.create("customer", first).await["id"].as_str().unwrap().to_owned();
+    world.update("customer", &person, json!({"email": "hopper@mid.example"})).await;
+    world.update("customer", &person, json!({"email": "grace@navy.example"})).await;
+    // Both have the present address of the person: it finds the leads of the person.
+    for email in ["rentals@firm.example", "grace@navy.example"] {
+        world.create("customer", json!({"full_name": "Ada", "email": email})).await;
+    }
+    for contact in ["hopper@mid.example", "grace@navy.example"] {
+        world.create("lead", json!({"raw_data": {"contact": contact, "text": IN_LEADS[1]}})).await;
+    }
+    world.create("lead", json!({"raw_data": {"contact": "Rentals@firm.example", "text": "of Ada"}})).await;
+    world.erase(&person).await;
+    finish(&world.store).await;
+    let after = rows(&world.store, &Span::everything()).await;
+    assert_eq!(found(&after, IN_LEADS[1]), [], "in no lead and no event");
+    assert_eq!(found(&after, "of Ada").len(), 2, "the lead of the other customer, and its event");
+    sound(&world.store).await;
+}
+
 #[tokio::test]
 async fn a_replay_shows_an_erased_person_before_and_after_its_row_is_rewritten_without_personal_data() {
     let world = World::new().await;

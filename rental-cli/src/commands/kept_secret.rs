@@ -85,10 +85,10 @@ impl Keeper {
                 session.out.note("The key is shown only once: store it now. Its holder sets it as RENTAL_API_KEY.");
                 return Ok(());
             }
-            Self::File(path) => private_file::write_private(path, &format!("{key}\n"))
+            Self::File(path) => private_file::write_secret(path, &key)
                 .map_err(|error| cannot_write(path, error))
                 .map(|()| format!("the key is in {0}; its holder sets RENTAL_API_KEY_FILE={0}", path.display())),
-            Self::Profile(name, path) => private_file::write_private(path, &format!("{key}\n"))
+            Self::Profile(name, path) => private_file::write_secret(path, &key)
                 .map_err(|error| cannot_write(path, error))
                 .and_then(|()| save(name, &organization, Some(("api_key_file", path)), session))
                 .map(|()| format!("the key is in {}", path.display())),

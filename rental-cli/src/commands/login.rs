@@ -68,8 +68,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
     }
     let session = Session::new(api(&settings, matches), out.clone(), settings);
     let organization = check(access, &session)?;
-    private_file::write_private(&path, &format!("{text}\n"))
-        .map_err(|error| kept_secret::cannot_write(&path, error))?;
+    private_file::write_secret(&path, &text).map_err(|error| kept_secret::cannot_write(&path, error))?;
     let (id, called) = organization.unwrap_or_default();
     kept_secret::save(name, &id, Some((key, &path)), &session)?;
     if out.json {

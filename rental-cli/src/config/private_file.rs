@@ -24,22 +24,66 @@ pub(crate) fn read(path: &Path) -> io::Result<String> {
 pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     // Follow a symbolic link, so that the link is kept and its target is replaced.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let directory = directory_of(&path);
-    make_private(directory)?;
-    let mut file = NamedTempFile::new_in(directory)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(&path).map(drop).map_err(|error| error.error)
+    make_private(directory_of(&path))?;
+    replace(&path, text)
 }
 
-/// Fails if [`write_private`] could not write this file.
+/// Renames a new file to `path`. A link with this name is replaced, not followed.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = NamedTempFile::new_in(directory_of(path))?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(path).map(drop).map_err(|error| error.error)
+}
+
+/// Writes a secret as [`write_private`] does, but not through a symbolic link, and not where other users can replace it.
+pub(crate) fn write_secret(path: &Path, secret: &str) -> io::Result<()> {
+    make_private(directory_of(path))?;
+    check_place(path)?;
+    replace(path, &format!("{secret}\n"))
+}
+
+/// Fails if [`write_secret`] could not write this file.
 pub(crate) fn check_writable(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
     let directory = directory_of(path);
     make_private(directory)?;
+    check_place(path)?;
     NamedTempFile::new_in(directory).map(drop)
+}
+
+/// Refuses a symbolic link, and a directory in which other users can replace the file.
+fn check_place(path: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
+        return Err(io::Error::other(
+            "it is a symbolic link, which another user may have made; nothing was written. Remove the link, or name the \
+             file that it leads to",
+        ));
+    }
+    let directory = directory_of(path);
+    if writable_by_others(&fs::metadata(directory)?) {
+        let shown = directory.display();
+        return Err(io::Error::other(format!(
+            "other users can replace files in {shown}; nothing was written. Run `chmod go-w {shown}`, then try again"
+        )));
+    }
+    Ok(())
+}
+
+/// Whether users other than the owner can replace the files of a directory. With the sticky bit, as `/tmp` has it, they
+/// cannot.
+#[cfg(unix)]
+fn writable_by_others(directory: &fs::Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = directory.permissions().mode();
+    mode & 0o022 != 0 && mode & 0o1000 == 0
+}
+
+#[cfg(not(unix))]
+fn writable_by_others(_: &fs::Metadata) -> bool {
+    false
 }
 
 fn directory_of(path: &Path) -> &Path {

@@ -128,3 +128,43 @@ fn a_new_organization_and_its_key_are_saved_in_a_profile() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert_eq!(server.asked()[2].header("authorization"), Some("Bearer rk_live_new"));
 }
+
+/// Another user who can write to the directory of keys could read or replace what is stored there.
+#[test]
+fn login_stores_no_key_through_a_link_or_where_others_can_replace_it() {
+    let home = tempfile::tempdir().unwrap();
+    let server = FakeServer::new(vec![ok(ME)]);
+    let keys = home.path().join(".config/rental/keys");
+    fs::create_dir_all(&keys).unwrap();
+    let set = |mode| fs::set_permissions(&keys, fs::Permissions::from_mode(mode)).unwrap();
+    let (link, target) = (keys.join("default.api-key"), home.path().join("target"));
+    for (mode, leads_to) in
+        [(0o777, None), (0o770, None), (0o700, Some(&target)), (0o700, Some(&home.path().join("none")))]
+    {
+        set(mode);
+        let _ = fs::remove_file(&link);
+        fs::write(&target, "before").unwrap();
+        if let Some(target) = leads_to {
+            std::os::unix::fs::symlink(target, &link).unwrap();
+        }
+        let ran = with_stdin(&server, home.path(), &["login"], "rk_live_typed\n");
+        assert_ne!(ran.code, Some(0), "{mode:o} {leads_to:?}");
+        let next = leads_to.map_or_else(|| format!("chmod go-w {}", keys.display()), |_| "Remove the link".to_owned());
+        assert!(ran.stderr.contains(&next), "{}", ran.stderr);
+        assert_eq!(fs::read_to_string(&target).unwrap(), "before");
+        assert!(
+            !home.path().join("none").exists()
+                && fs::read_to_string(&link).is_ok_and(|text| text == "before") == (leads_to == Some(&target))
+        );
+    }
+    assert!(server.asked().is_empty(), "a key that cannot be stored is not sent");
+    fs::remove_file(&link).unwrap();
+    // In a directory such as /tmp, others cannot replace the files of a user.
+    for mode in [0o700, 0o755, 0o1777] {
+        set(mode);
+        let server = FakeServer::new(vec![ok(ME)]);
+        let ran = with_stdin(&server, home.path(), &["login"], "rk_live_typed\n");
+        assert_eq!(ran.code, Some(0), "{mode:o}: {}", ran.stderr);
+        check_private(&link, "rk_live_typed\n");
+    }
+}

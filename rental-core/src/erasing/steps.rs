@@ -8,7 +8,7 @@ use crate::{
     error::Error,
     operations::erased::erased_key,
     resources::{
-        RESOURCES, Resource,
+        RESOURCES, Resource, customer,
         delivery::{self, Delivery},
         entry_of_tag, event,
         organization::{Organization, SYSTEM},
@@ -67,7 +67,7 @@ impl CustomerErasure {
         };
         let kept = RESOURCES.iter().filter(|entry| keeps(entry.spec)).map(|entry| (entry.spec.plural.to_owned(), 0));
         let mut rewritten: BTreeMap<String, u64> = phases().into_iter().filter_map(counted).collect();
-        rewritten.insert(crate::resources::customer::SPEC.plural.to_owned(), 1);
+        rewritten.insert(customer::SPEC.plural.to_owned(), 1);
         rewritten.insert(delivery::SPEC.plural.to_owned(), 0);
         Self {
             organization_id: organization,
@@ -240,7 +240,7 @@ impl Step<'_> {
     async fn rewrite(&mut self, phase: Phase, record: Record) -> Result<bool, Error> {
         let rewritten = match phase {
             Phase::Names => {
-                self.learn(&record);
+                self.learn(&record).await?;
                 Ok(true)
             }
             Phase::Records(spec) => self.object(spec, &record).map(|()| true),
@@ -266,8 +266,9 @@ impl Step<'_> {
             || (text.contains("\"lead\"") && mentions(text, &self.state.known_as))
     }
 
-    /// Notes the e-mail address and phone number of the customer in an event.
-    fn learn(&mut self, record: &Record) {
+    /// Notes the e-mail address and phone number of the customer in an event. A former e-mail address that another customer of
+    /// the organization has now finds leads of that customer, so it is left out.
+    async fn learn(&mut self, record: &Record) -> Result<(), Error> {
         #[derive(Deserialize)]
         struct Event {
             data: Data,
@@ -280,19 +281,33 @@ impl Step<'_> {
             phone: Option<String>,
         }
         if !self.may_be_about(&record.value) {
-            return;
+            return Ok(());
         }
         // An event about anything else has other members.
-        let Ok(Event { data }) = serde_json::from_slice::<Event>(&record.value) else { return };
-        if data.object != crate::resources::customer::SPEC.object || data.id != self.state.customer_id.to_string() {
-            return;
+        let Ok(Event { data }) = serde_json::from_slice::<Event>(&record.value) else { return Ok(()) };
+        if data.object != customer::SPEC.object || data.id != self.state.customer_id.to_string() {
+            return Ok(());
         }
-        for name in [data.email, data.phone].into_iter().flatten() {
-            let known = &mut self.state.known_as;
-            if known.len() < MOST_NAMES && !known.contains(&name) {
-                known.push(name);
+        for (name, is_email) in [(data.email, true), (data.phone, false)] {
+            let Some(name) = name.filter(|name| !self.state.known_as.contains(name)) else { continue };
+            if self.state.known_as.len() < MOST_NAMES && !(is_email && self.is_of_another(&name).await?) {
+                self.state.known_as.push(name);
             }
         }
+        Ok(())
+    }
+
+    /// Whether another customer of the organization has this e-mail address. The record of the erased one has none any more.
+    async fn is_of_another(&self, email: &str) -> Result<bool, Error> {
+        let Some(index) = customer::SPEC.index_over(&["email"], None) else { return Ok(false) };
+        for spelling in [email, &*email.to_ascii_lowercase()] {
+            let entries = IndexPrefix::new(index.number).with(spelling.as_bytes());
+            let span = Span::under(entries.prefix(self.state.organization_id, &customer::SPEC));
+            if !self.store.scan(&span, 1).await?.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn put(&mut self, record: &Record, members: &Members, what: &str) {

@@ -40,8 +40,6 @@ pub(crate) struct Call {
     reading: AtomicBool,
     /// Whether the body was read to its end.
     read: AtomicBool,
-    /// Whether the body has a trailer.
-    trailer: AtomicBool,
     /// Who calls what as an operator. Set after the check of the token; empty for API keys.
     pub(crate) admitted: OnceLock<Admitted>,
     /// The organization of the API key. Set only where spans are recorded.
@@ -70,7 +68,6 @@ impl Call {
             clock: FixedClock::new(),
             reading: AtomicBool::new(false),
             read: AtomicBool::new(false),
-            trailer: AtomicBool::new(false),
             admitted: OnceLock::new(),
             organization: OnceLock::new(),
             in_flight,
@@ -112,15 +109,10 @@ impl Call {
         (self.version, &self.uri)
     }
 
-    /// Notes that the body has a trailer.
-    pub(super) fn has_trailer(&self) {
-        self.trailer.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether the client may still send a part of the body, or has sent a trailer, whose end is not certain. The connection is
-    /// closed after the response then, and the response says so (RFC 9112, 9.6).
+    /// Whether the client may still send a part of the body. The connection is closed after the response then, and the
+    /// response says so (RFC 9112, 9.6).
     pub(crate) fn has_unread_body(&self) -> bool {
-        self.has_body && (!self.read.load(Ordering::Relaxed) || self.trailer.load(Ordering::Relaxed))
+        self.has_body && !self.read.load(Ordering::Relaxed)
     }
 
     /// Whether the handler waits for the body.

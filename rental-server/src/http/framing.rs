@@ -1,104 +1,103 @@
-//! Refuses requests that a proxy in front may read in another way: what is one request there must be one request here, for the
-//! same host (RFC 9110, 7.2; RFC 9112, 6.1 and 7.1.2).
+//! Refuses heads that a proxy in front of the server may read in another way. What a head no longer shows once hyper has
+//! parsed it, `whole_lines.rs` refuses.
 
 use crate::http::{call::Call, problem::Problem};
-use bytes::Buf;
-use hyper::body::{Body, Frame, SizeHint};
-use std::{
-    net::Ipv6Addr,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll, ready},
-};
-use warp::http::{HeaderValue, Version, header};
+use std::net::Ipv6Addr;
+use warp::http::{HeaderMap, Uri, Version, header};
 
-/// Checks the host and the transfer coding of a head. hyper has checked that the last coding is `chunked`, and the lengths.
+const SEVERAL_CODINGS: Problem = Problem::BadHeader { name: "Transfer-Encoding", rule: "must be sent at most once" };
+const SEVERAL_HOSTS: Problem = Problem::BadHeader { name: "Host", rule: "must be sent exactly once" };
+const NO_HOST: Problem =
+    Problem::BadHeader { name: "Host", rule: "must be a name or an address, with a port if it is another than usual" };
+const OTHER_HOST: Problem = Problem::BadHeader { name: "Host", rule: "must be the host of the request's address" };
+
+/// # Errors
+/// The request has another transfer coding than `chunked`, or does not name its host clearly.
 pub(super) fn check(call: &Call) -> Result<(), Problem> {
-    let ((version, target), headers) = (call.version_and_target(), call.headers());
-    let host = |rule| Err(Problem::BadHeader { name: "Host", rule });
-    let mut hosts = headers.get_all(header::HOST).iter();
-    match (hosts.next(), hosts.next()) {
-        (Some(_), Some(_)) => return host("must be sent exactly once"),
-        // In HTTP/2 a part of the path names it.
-        (None, _) if version == Version::HTTP_11 => return host("must be sent exactly once"),
-        (Some(one), None) if !is_host(one.as_bytes()) => {
-            return host("must be a name or an address, with a port after a colon if needed");
-        }
-        (Some(one), None) if target.authority().is_some_and(|named| !names(one, named.as_str())) => {
-            return host("must be the host of the path, or be left out");
-        }
-        _ => {}
-    }
+    check_coding(call.headers())?;
+    check_host(call.version_and_target(), call.headers())
+}
+
+/// The only coding is `chunked`, once (RFC 9112, 6.1). hyper takes others before it, and does not decode them.
+fn check_coding(headers: &HeaderMap) -> Result<(), Problem> {
     let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
     match (codings.next(), codings.next()) {
-        (None, _) => Ok(()),
-        (Some(_), Some(_)) => Err(Problem::BadHeader { name: "Transfer-Encoding", rule: "must be sent once" }),
-        (Some(coding), None) if coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked") => Ok(()),
-        (Some(_), None) => Err(Problem::TransferCoding),
+        (_, Some(_)) => Err(SEVERAL_CODINGS),
+        (Some(coding), None) if !coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked") => {
+            Err(Problem::TransferCoding)
+        }
+        _ => Ok(()),
     }
 }
 
-fn names(host: &HeaderValue, authority: &str) -> bool {
-    host.as_bytes().eq_ignore_ascii_case(authority.as_bytes())
+/// HTTP/1.1 demands exactly one `Host` (RFC 9112, 3.2). A host in the request's address is the same one, and so is the
+/// `:authority` of HTTP/2 (RFC 9113, 8.3.1).
+fn check_host((version, target): (Version, &Uri), headers: &HeaderMap) -> Result<(), Problem> {
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let (host, other) = (hosts.next(), hosts.next());
+    if other.is_some() || (host.is_none() && version == Version::HTTP_11) {
+        return Err(SEVERAL_HOSTS);
+    }
+    let host = host.map(|host| host.to_str().map_err(|_| NO_HOST)).transpose()?;
+    let authority = target.authority().map(|authority| authority.as_str());
+    if ![host, authority].into_iter().flatten().all(is_host) {
+        return Err(NO_HOST);
+    }
+    match (host, authority) {
+        (Some(host), Some(authority)) if !host.eq_ignore_ascii_case(authority) => Err(OTHER_HOST),
+        _ => Ok(()),
+    }
 }
 
-/// Whether this is a host with or without a port (RFC 3986, 3.2.2 and 3.2.3): a name, an address, or an address of IPv6 in
-/// brackets.
-fn is_host(text: &[u8]) -> bool {
-    let (host_is_valid, rest) = match text.strip_prefix(b"[") {
-        Some(inner) => {
-            let Some(end) = inner.iter().position(|byte| *byte == b']') else { return false };
-            let (address, rest) = inner.split_at(end);
-            (
-                std::str::from_utf8(address).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok()),
-                rest.get(1..).unwrap_or_default(),
-            )
+/// Whether a text is a host with an optional port (RFC 9110, 7.2 and RFC 3986, 3.2). It may be empty.
+fn is_host(text: &str) -> bool {
+    let (is_known, rest) = match text.strip_prefix('[') {
+        Some(literal) => {
+            let (address, rest) = literal.split_once(']').unwrap_or_default();
+            (address.parse::<Ipv6Addr>().is_ok(), rest)
         }
         None => {
-            let (name, rest) = text.split_at(text.iter().position(|byte| *byte == b':').unwrap_or(text.len()));
-            (name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=".contains(byte)), rest)
+            let (name, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
+            (is_name(name.as_bytes()), rest)
         }
     };
-    let port_is_valid = rest.strip_prefix(b":").map_or(rest.is_empty(), |port| port.iter().all(u8::is_ascii_digit));
-    host_is_valid && port_is_valid
+    let is_port =
+        |port: &str| port.is_empty() || (port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok());
+    is_known && (rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port))
 }
 
-/// A body that tells its call when it has a trailer.
-///
-/// hyper takes bare line feeds in a trailer, so it may end elsewhere than a proxy says. Nothing behind it is served.
-pub(super) struct Watched<B> {
-    body: B,
-    call: Arc<Call>,
-}
-
-impl<B> Watched<B> {
-    pub(super) fn new(body: B, call: Arc<Call>) -> Self {
-        Self { body, call }
-    }
-}
-
-impl<B: Body<Data: Buf> + Unpin> Body for Watched<B> {
-    type Data = B::Data;
-    type Error = B::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
-        if let Some(Ok(frame)) = &frame
-            && frame.is_trailers()
-        {
-            self.call.has_trailer();
+/// Whether a text is a `reg-name`. An address of IPv4 is one too.
+fn is_name(name: &[u8]) -> bool {
+    let mut bytes = name.iter();
+    while let Some(byte) = bytes.next() {
+        let is_part = match byte {
+            b'%' => {
+                let mut is_digit = || bytes.next().is_some_and(u8::is_ascii_hexdigit);
+                is_digit() && is_digit()
+            }
+            byte => byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(byte),
+        };
+        if !is_part {
+            return false;
         }
-        Poll::Ready(frame)
     }
+    true
+}
 
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
+#[cfg(test)]
+mod tests {
+    use super::is_host;
 
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+    #[test]
+    fn a_host_is_a_name_or_an_address_with_an_optional_port() {
+        for host in ["", "a", "a.example:80", "a_b:", "127.0.0.1", "[::1]", "[::ffff:1.2.3.4]:8080", "a%41b", "a,b"] {
+            assert!(is_host(host), "{host:?}");
+        }
+        for host in [
+            "a b", "a/b", "a@b", "a?b", "a#b", "a:b", "a:1:2", "a:65536", "a:+1", "::1", "[::1", "[]", "[a]:1",
+            "[::1]1", "a%4", "a%", "a\\b", "\u{e4}",
+        ] {
+            assert!(!is_host(host), "{host:?}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! HTTP: the accept loop and the handling of one request. warp, hyper and status codes appear in this folder only.
 
 pub(crate) mod call;
+mod chunks;
 mod client_address;
 mod closing;
 mod connection;

@@ -4,7 +4,6 @@
 use crate::{
     http::{
         call::Call,
-        framing::Watched,
         reply::Held,
         serve::{self, Service},
         traffic::Traffic,
@@ -58,7 +57,6 @@ pub(super) fn answer<S: Service>(
 ) -> (Arc<Call>, impl Future<Output = Result<warp::reply::Response, Infallible>> + use<S>) {
     // The filter captures the head: warp's own filters copy the headers, and reject a request without a query.
     let call = Arc::new(Call::new(&mut request, traffic.begin()));
-    let request = request.map(|body| Watched::new(body, Arc::clone(&call)));
     let response = warp::service(serve::filter(Arc::clone(service), Arc::clone(&call))).call(request);
     let held = Arc::clone(&call);
     let response = async move {

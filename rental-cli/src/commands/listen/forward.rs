@@ -162,6 +162,6 @@ pub(crate) fn signing_secret() -> Result<String, Failure> {
     }
     let made = format!("{}{}", secret::PREFIX, edge::secret_digits());
     let doing = format!("write {}", path.display());
-    private_file::write_private(&path, &format!("{made}\n")).map_err(|error| Failure::Io { doing, error })?;
+    private_file::write_secret(&path, &made).map_err(|error| Failure::Io { doing, error })?;
     Ok(made)
 }

@@ -247,9 +247,18 @@ fn a_line_of_a_head_that_ends_without_a_carriage_return_is_refused() {
     }
 }
 
-/// Sends a request to make a vehicle with this head and body, and returns the answer.
-fn answered(organization: &Organization<'_>, framing: &str, body: &[u8]) -> Reply {
-    send(organization, framing, body).unwrap_or_else(|error| panic!("{framing}: {error}"))
+/// Sends a request that makes a vehicle; returns what follows the requests on the connection, too.
+fn then(organization: &Organization<'_>, framing: &str, body: &[u8]) -> (Reply, std::io::Result<Reply>) {
+    let mut connection = Connection::open(&organization.server.address);
+    let mut bytes = whole(organization, "GET", "/healthz", "").into_bytes();
+    bytes.extend(head(organization, framing).bytes());
+    bytes.extend(body);
+    bytes.extend(whole(organization, "GET", "/healthz", "").bytes());
+    bytes.extend(whole(organization, "GET", "/healthz", "").bytes());
+    connection.write(&bytes).unwrap();
+    assert_eq!(connection.read_reply(false).unwrap().status, 200, "{framing}: the request before it is answered");
+    let reply = connection.read_reply(false).unwrap_or_else(|error| panic!("{framing}: {error}"));
+    (reply, connection.read_reply(false))
 }
 
 #[test]
@@ -259,60 +268,120 @@ fn only_a_single_transfer_coding_chunked_is_served() {
     for (framing, status, code) in [
         ("Transfer-Encoding: gzip, chunked", 501, "transfer_encoding_unsupported"),
         ("Transfer-Encoding: identity,chunked", 501, "transfer_encoding_unsupported"),
+        ("Transfer-Encoding: chunked, chunked", 501, "transfer_encoding_unsupported"),
         ("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked", 400, "parameter_invalid"),
         ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", 400, "parameter_invalid"),
-        ("Transfer-Encoding: chunked, chunked", 501, "transfer_encoding_unsupported"),
     ] {
-        let reply = answered(&organization, framing, &body);
+        let (reply, next) = then(&organization, framing, &body);
         let error = reply.error(status, "invalid_request_error", code);
         assert_eq!(error["param"], "Transfer-Encoding", "{framing}");
         assert_eq!(reply.header("connection"), Some("close"), "{framing}: where the body ends is not known");
+        assert!(next.is_err(), "{framing}: a request behind it was served");
     }
     assert_eq!(organization.get("/v1/vehicles").ok()["data"].as_array().map(Vec::len), Some(0));
-    answered(&organization, "transfer-encoding:  Chunked ", &body).ok();
+    let (reply, next) = then(&organization, "transfer-encoding:  Chunked ", &body);
+    reply.ok();
+    assert_eq!(next.unwrap().status, 200);
+}
+
+/// A proxy in front may read another length than the server: nothing of these is served, and nothing behind them.
+#[test]
+fn a_body_of_uncertain_length_ends_the_connection() {
+    let organization = Server::shared().organization();
+    let (plain, chunks) = (&b"{\"name\":\"a\"}"[..], &chunked(b"{\"name\":\"a\"}", 100)[..]);
+    let sized = |size: &str| format!("{size}\r\n{{\"name\":\"a\"}}\r\n0\r\n\r\n").into_bytes();
+    let trailer = |trailer: &str| format!("c\r\n{{\"name\":\"a\"}}\r\n0\r\n{trailer}\r\n").into_bytes();
+    let te = "Transfer-Encoding: chunked";
+    for (framing, body) in [
+        ("Transfer-Encoding: chunked\r\nContent-Length: 12", chunks),
+        ("Content-Length: 12\r\nTransfer-Encoding: chunked", chunks),
+        ("Content-Length: 12\r\nContent-Length: 12", plain),
+        ("Content-Length: 12, 12", plain),
+        ("Content-Length: +12", plain),
+        ("Content-Length : 12", plain),
+        (" Content-Length: 12", plain),
+        ("Content-Length: 12\r\n X: folded", plain),
+        ("Content-Length: 12\r\nX: a\0b", plain),
+        ("Content-Length: 12\r\nX: a\rb", plain),
+        (te, &sized("0xc")),
+        (te, &sized("+c")),
+        (te, &sized("0000000000000000c")),
+        (te, &sized("c;a\n")),
+        (te, &sized("c;a=\"b\n\"")),
+        (te, &sized("c\n")),
+        (te, &trailer("X: y\n")),
+        (te, &trailer("X: y\r\nZ: y\n")),
+        (te, &trailer("\n")),
+        (te, &trailer("X: a\0b\r\n")),
+        (te, &trailer("Content-Length : 5\r\n")),
+    ] {
+        let (reply, next) = then(&organization, framing, body);
+        assert_eq!(reply.status, 400, "{framing}, {:?}: {}", String::from_utf8_lossy(body), reply.text());
+        assert!(next.is_err(), "{framing}, {:?}: a request behind it was served", String::from_utf8_lossy(body));
+    }
+    assert_eq!(organization.get("/v1/vehicles").ok()["data"].as_array().map(Vec::len), Some(0));
+    for body in [trailer("X: y\r\n"), trailer("X: y\r\nZ: z\r\n"), sized("00c;a=b"), sized("C")] {
+        let (reply, next) = then(&organization, te, &body);
+        reply.ok();
+        assert_eq!(next.unwrap().status, 200, "{:?}", String::from_utf8_lossy(&body));
+    }
+}
+
+/// A head behind a body is looked at even when it arrives with that body.
+#[test]
+fn a_bare_line_feed_in_a_head_behind_a_body_is_refused() {
+    let organization = Server::shared().organization();
+    for body in [
+        "Content-Length: 12\r\n\r\n{\"name\":\"a\"}",
+        "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\nb\r\n\"name\":\"a\"}\r\n0\r\n\r\n",
+    ] {
+        let mut connection = Connection::open(&organization.server.address);
+        let key = &organization.write;
+        let first = format!("POST /v1/vehicles HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n{body}");
+        connection.write(format!("{first}GET /healthz HTTP/1.1\nHost: x\r\n\r\n").as_bytes()).unwrap();
+        connection.read_reply(false).unwrap().ok();
+        assert_eq!(connection.read_reply(false).unwrap().status, 400, "{body:?}");
+    }
 }
 
 #[test]
 fn a_host_that_is_no_host_is_refused() {
     let server = Server::shared();
-    for (host, status) in [
-        ("a b/..@", 400),
-        ("a@b", 400),
-        ("a/b", 400),
-        ("a?b", 400),
-        ("a:b", 400),
-        ("a:1:2", 400),
-        ("[::1", 400),
-        ("[x]:80", 400),
-        ("a,b", 200),
-        ("", 200),
-        ("a.example:8080", 200),
-        ("a_b.example:", 200),
-        ("[::1]:8080", 200),
+    for (target, host, status) in [
+        ("/healthz", "a b", 400),
+        ("/healthz", "a/..@b", 400),
+        ("/healthz", "a@b", 400),
+        ("/healthz", "a/b", 400),
+        ("/healthz", "a?b", 400),
+        ("/healthz", "a#b", 400),
+        ("/healthz", "a\\b", 400),
+        ("/healthz", "a\"b", 400),
+        ("/healthz", "a%zz", 400),
+        ("/healthz", "a:b", 400),
+        ("/healthz", "a:1:2", 400),
+        ("/healthz", "a:65536", 400),
+        ("/healthz", "a:+1", 400),
+        ("/healthz", "::1", 400),
+        ("/healthz", "[::1", 400),
+        ("/healthz", "[x]:80", 400),
+        ("/healthz", "[::1]80", 400),
+        ("/healthz", "\u{e4}", 400),
+        ("http://a/healthz", "b", 400),
+        ("http://a/healthz", "a:81", 400),
+        ("http://u@a/healthz", "a", 400),
+        ("/healthz", "a.example:8080", 200),
+        ("/healthz", "a_b.example:", 200),
+        ("/healthz", "127.0.0.1:80", 200),
+        ("/healthz", "[::1]:8080", 200),
+        ("/healthz", "", 200),
+        ("http://A.example/healthz", "a.example", 200),
     ] {
         let mut connection = Connection::open(&server.address);
-        connection.write(format!("GET /healthz HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes()).unwrap();
+        connection.write(format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes()).unwrap();
         let reply = connection.read_reply(false).unwrap();
-        assert_eq!(reply.status, status, "{host:?}: {}", reply.text());
+        assert_eq!(reply.status, status, "{target} {host:?}: {}", reply.text());
         if status == 400 {
             assert_eq!(reply.error(400, "invalid_request_error", "parameter_invalid")["param"], "Host");
         }
-    }
-}
-
-/// Whether a line of a trailer ends decides where the next request begins, and hyper takes a bare line feed in it.
-#[test]
-fn nothing_is_served_on_a_connection_after_a_trailer() {
-    let organization = Server::shared().organization();
-    for trailer in ["X: y\n", "X: y\r\n"] {
-        let mut connection = Connection::open(&organization.server.address);
-        let mut bytes = head(&organization, "Transfer-Encoding: chunked").into_bytes();
-        bytes.extend(format!("c\r\n{{\"name\":\"a\"}}\r\n0\r\n{trailer}\r\n").bytes());
-        bytes.extend(whole(&organization, "GET", "/healthz", "").bytes());
-        bytes.extend(whole(&organization, "GET", "/healthz", "").bytes());
-        connection.write(&bytes).unwrap();
-        let reply = connection.read_reply(false).unwrap();
-        assert_eq!(reply.header("connection"), Some("close"), "{trailer:?}: {}", reply.status);
-        assert!(connection.read_reply(false).is_err(), "{trailer:?}: a request behind it was served");
     }
 }
