@@ -192,6 +192,16 @@ fn an_import_goes_on_with_the_numbers_of_credit_notes() {
 }
 
 #[test]
+fn invoices_whose_credit_notes_the_file_has_lost_fit_together() {
+    let lines: Vec<String> =
+        EXPORT.iter().filter(|line| !line.contains(r#""object":"credit_note""#)).cloned().collect();
+    assert_eq!(lines.len(), EXPORT.len() - 2);
+    let (store, _, counts) = import(&lines);
+    check(&store);
+    assert_eq!(counts.created as usize, lines.len() - 1);
+}
+
+#[test]
 fn what_credit_notes_make_billable_follows_from_the_file() {
     let mut billed = Billed::default();
     EXPORT.iter().for_each(|line| billed.add(line.as_bytes()));

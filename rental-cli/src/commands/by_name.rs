@@ -1,7 +1,7 @@
 //! Organizations by their exact names, so that nobody has to copy ids. The server has no index of names: all pages are read,
 //! up to a bound.
 
-use crate::{client::api::Api, commands::session, failure::Failure, output::record::Record};
+use crate::{client::api::Api, commands::pages, failure::Failure, output::record::Record};
 use rental_core::resources::organization::SPEC;
 use uuid::Uuid;
 
@@ -18,7 +18,7 @@ pub(super) fn is_id(text: &str) -> bool {
 /// The id of the one organization that has exactly this name.
 pub(super) fn resolve(api: &Api, name: &str) -> Result<String, Failure> {
     let (mut same, mut similar) = (Vec::new(), None);
-    let is_complete = session::each_object(api, &[SPEC.plural], &[], MAX_PAGES, |raw| {
+    let is_complete = pages::each_object(api, &[SPEC.plural], &[], MAX_PAGES, |raw| {
         let record = Record::read(raw.get())?;
         if let Some((id, known)) = record.text("id").zip(record.text("name")) {
             if known == name {
@@ -46,7 +46,7 @@ fn unresolved(name: &str, same: &[String], similar: Option<&str>, is_complete: b
             failure("ambiguous_name", problem, "use the id of the one that you mean")
         }
         _ if !is_complete => {
-            let read = MAX_PAGES * session::MAX_LIMIT as usize;
+            let read = MAX_PAGES * pages::MAX_LIMIT as usize;
             let problem =
                 format!("there are more than {read} organizations, so {name:?} was not looked up in all of them");
             failure("ambiguous_name", problem, "use the id of the organization")

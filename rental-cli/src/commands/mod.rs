@@ -34,6 +34,7 @@ mod me;
 mod names;
 mod operators;
 mod organizations;
+mod pages;
 mod review;
 pub(crate) mod session;
 pub(crate) mod shell;

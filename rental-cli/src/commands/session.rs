@@ -2,12 +2,15 @@
 
 use crate::{
     client::{
-        access::Access,
         api::{Api, Secrets},
         request::Request,
         trace::Trace,
     },
-    commands::{by_name, names::LookUp},
+    commands::{
+        by_name,
+        names::LookUp,
+        pages::{MAX_LIMIT, each_object},
+    },
     config::settings::Settings,
     failure::Failure,
     output::{
@@ -20,8 +23,6 @@ use rental_core::schema::ResourceSpec;
 use serde_json::value::RawValue;
 use std::{cell::OnceCell, time::Duration};
 
-/// Maximum objects of a page.
-pub(super) const MAX_LIMIT: u32 = 100;
 /// Maximum number of pages that [`any_object`] reads.
 const MAX_PAGES: usize = 10;
 
@@ -164,33 +165,4 @@ pub(crate) fn any_object(
         Ok(!found)
     })?;
     Ok(found)
-}
-
-/// Gives the objects of an operator's list to `visit`, newest first, as long as it returns true. Returns whether this were all
-/// objects of the list: false if `visit` ended it, and after `pages` pages if there are more.
-pub(super) fn each_object(
-    api: &Api,
-    path: &[&str],
-    query: &[(String, String)],
-    pages: usize,
-    mut visit: impl FnMut(&RawValue) -> Result<bool, Failure>,
-) -> Result<bool, Failure> {
-    let mut cursor: Option<String> = None;
-    for _ in 0..pages {
-        let mut query = query.to_vec();
-        query.push(("limit".into(), MAX_LIMIT.to_string()));
-        query.extend(cursor.take().map(|cursor| ("starting_after".to_owned(), cursor)));
-        let request = Request::get(Access::Operator, path).with_query(query);
-        let page = Page::read(&record::json(api.send(&request)?)?)?;
-        for raw in &page.data {
-            if !visit(raw)? {
-                return Ok(false);
-            }
-        }
-        match page.next_cursor.filter(|_| page.has_more) {
-            Some(next) => cursor = Some(next),
-            None => return Ok(true),
-        }
-    }
-    Ok(false)
 }

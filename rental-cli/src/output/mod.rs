@@ -84,7 +84,7 @@ impl Output {
     /// Prints the JSON of a list like [`Output::json`], in a pager if it is long.
     pub(crate) fn json_list(&self, json: &str) -> Result<(), Failure> {
         let text = self.document(json)?;
-        if self.is_paged() { pager::print(&printable_document(&text)) } else { print_document(&text) }
+        if self.is_paged() { paged(&printable_document(&text)) } else { print_document(&text) }
     }
 
     fn document(&self, json: &str) -> Result<String, Failure> {
@@ -248,7 +248,7 @@ impl List<'_> {
         let width = (!self.chosen).then_some(width);
         let table = table::aligned(&self.columns, &self.rows, width, self.output.paint);
         if self.output.is_paged() {
-            pager::print(&printable_styled(&table.text))?;
+            paged(&printable_styled(&table.text))?;
         } else {
             print(&table.text)?;
         }
@@ -304,6 +304,11 @@ fn print_document(text: &str) -> Result<(), Failure> {
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let text = if io::stdout().is_terminal() { printable_styled(text) } else { text.into() };
     write(text.as_bytes())
+}
+
+/// Writes a text, in a pager if it is longer than the terminal.
+fn paged(text: &str) -> Result<(), Failure> {
+    if pager::shows(text) { Ok(()) } else { write(text.as_bytes()) }
 }
 
 fn write(bytes: &[u8]) -> Result<(), Failure> {

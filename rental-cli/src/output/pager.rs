@@ -1,8 +1,6 @@
 //! Shows a list that is longer than the terminal in a pager, as git does: a pager that ends early is no error, and one that
 //! cannot be started leaves the list to the terminal.
 
-use super::write;
-use crate::failure::Failure;
 use signal_hook::{consts::SIGINT, flag};
 use std::{
     env, io,
@@ -19,12 +17,12 @@ const LESS: (&str, &str) = ("LESS", "FRX");
 /// Exit code of a shell that does not find a program.
 const NOT_FOUND: i32 = 127;
 
-/// Prints a text of this program, through a pager if it has more lines than the terminal.
-pub(super) fn print(text: &str) -> Result<(), Failure> {
+/// Shows a text of this program in a pager if it has more lines than the terminal. Returns whether it was shown.
+pub(super) fn shows(text: &str) -> bool {
     let height = terminal_size::terminal_size().map_or(usize::MAX, |(_, height)| usize::from(height.0));
     let command = (text.lines().count() >= height).then(command).flatten();
     let pager = command.and_then(|mut command| command.stdin(Stdio::piped()).spawn().ok());
-    if pager.is_some_and(|pager| was_shown(pager, text)) { Ok(()) } else { write(text.as_bytes()) }
+    pager.is_some_and(|pager| was_shown(pager, text))
 }
 
 /// The pager that the environment chooses; `None` for no pager.

@@ -174,17 +174,21 @@ impl Audit<'_> {
         self.credits(organization, &invoice)
     }
 
-    /// Checks that the credit notes of an invoice credit what it says.
+    /// Checks that the credit notes of an invoice credit what it says: no more, when one of them is not there. An import keeps such
+    /// an invoice when its file has lost a credit note; of a lost record of this store the index tells.
     fn credits(&self, organization: OrganizationId, invoice: &Invoice) -> RowCheck {
-        let mut sum = Money::default();
+        let (mut sum, mut all) = (Money::default(), true);
         for id in &invoice.credit_note_ids {
             let place = CreditNote::key(organization, *id);
             let Ok(found) = self.find(&place) else { return Ok(()) };
-            let Some(found) = found else { return Err(format!("it lists {}, which is not there", in_words(&place))) };
+            let Some(found) = found else {
+                all = false;
+                continue;
+            };
             let Ok(note) = parse::<CreditNote>(&place, &found.value) else { return Ok(()) };
             sum = sum.plus(note.total.unwrap_or_default()).unwrap_or(Money::MAX);
         }
-        if sum == invoice.amount_credited {
+        if sum == invoice.amount_credited || (!all && sum < invoice.amount_credited) {
             return Ok(());
         }
         Err(format!("its `amount_credited` is {}, but its credit notes credit {sum}", invoice.amount_credited))

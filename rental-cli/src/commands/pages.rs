@@ -1,0 +1,40 @@
+//! Reads an operator's list page by page.
+
+use crate::{
+    client::{access::Access, api::Api, request::Request},
+    failure::Failure,
+    output::record::{self, Page},
+};
+use serde_json::value::RawValue;
+
+/// Maximum objects of a page.
+pub(super) const MAX_LIMIT: u32 = 100;
+
+/// Gives the objects of an operator's list to `visit`, newest first, as long as it returns true. Returns whether this were all
+/// objects of the list: false if `visit` ended it, and after `pages` pages if there are more.
+pub(super) fn each_object(
+    api: &Api,
+    path: &[&str],
+    query: &[(String, String)],
+    pages: usize,
+    mut visit: impl FnMut(&RawValue) -> Result<bool, Failure>,
+) -> Result<bool, Failure> {
+    let mut cursor: Option<String> = None;
+    for _ in 0..pages {
+        let mut query = query.to_vec();
+        query.push(("limit".into(), MAX_LIMIT.to_string()));
+        query.extend(cursor.take().map(|cursor| ("starting_after".to_owned(), cursor)));
+        let request = Request::get(Access::Operator, path).with_query(query);
+        let page = Page::read(&record::json(api.send(&request)?)?)?;
+        for raw in &page.data {
+            if !visit(raw)? {
+                return Ok(false);
+            }
+        }
+        match page.next_cursor.filter(|_| page.has_more) {
+            Some(next) => cursor = Some(next),
+            None => return Ok(true),
+        }
+    }
+    Ok(false)
+}
