@@ -18,6 +18,7 @@ use crate::{
     state::App,
     telemetry::{Span, What},
     trace_context::TraceParent,
+    turns::Turns,
 };
 use prometheus_client::metrics::gauge::Gauge;
 use rental_core::operations::Edge;
@@ -85,6 +86,10 @@ impl Server {
 impl Service for Server {
     fn paths(&self) -> &Paths {
         &self.paths
+    }
+
+    fn turns(&self) -> &Arc<Turns> {
+        &self.app.turns
     }
 
     fn handle<'r>(

@@ -36,6 +36,7 @@ mod supervisor;
 mod tasks;
 mod telemetry;
 mod trace_context;
+mod turns;
 mod upgrade;
 mod usage;
 mod webhooks;

@@ -67,6 +67,8 @@ pub(crate) struct Metrics {
     pub(crate) connections_refused: Counter,
     /// Requests that were refused because their organization has its share already.
     pub(crate) crowded: Counter,
+    /// How often a connection waited for its organization's turn.
+    pub(crate) turn_waits: Counter,
     pub(crate) replays: Counter,
     /// Vehicles whose attachments are to be derived again, at the last look.
     pub(crate) rechecks: Gauge,
@@ -121,6 +123,11 @@ impl Metrics {
             "Requests answered with 503 because their organization had its share of those in progress",
             Counter::default(),
         );
+        let turn_waits = counter(
+            "http_turn_waits",
+            "Times that a connection waited for the next turn of its organization",
+            Counter::default(),
+        );
         let replays = counter("idempotent_replays", "Requests answered from an idempotency record", Counter::default());
         let mut gauge = |name: &str, help: &str| {
             let gauge = Gauge::default();
@@ -145,6 +152,7 @@ impl Metrics {
             connections_total,
             connections_refused,
             crowded,
+            turn_waits,
             replays,
             rechecks,
         }

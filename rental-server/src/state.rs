@@ -16,6 +16,7 @@ use crate::{
     metrics::Metrics,
     shares::{Share, Shares},
     supervisor::Supervisor,
+    turns::{Party, Turns},
     usage::Usage,
     webhooks::Hooks,
 };
@@ -89,6 +90,10 @@ pub(crate) struct App {
     pub(crate) responses: Arc<Shares>,
     /// The operators' share of them.
     pub(crate) operators_responses: Arc<Share>,
+    /// Connections take turns.
+    pub(crate) turns: Arc<Turns>,
+    /// The turns of all operators.
+    pub(crate) operators_turns: Arc<Party>,
     /// Limits the log lines about requests that got no share.
     pub(crate) crowded_lines: Bucket,
     /// When clients are told that their key is unknown, or that they send too much.
@@ -128,6 +133,7 @@ impl App {
             requests: Shares::new(if store.is_shared() { MOST_DATABASE_REQUESTS } else { MOST_WRITES }),
             store,
             store_path,
+            turns: Turns::new(metrics.turn_waits.clone()),
             metrics,
             supervisor,
             hooks,
@@ -137,6 +143,7 @@ impl App {
             bodies: Shares::new(MOST_BODY_BYTES.max(limits.max_body.saturating_mul(LARGEST_BODIES))),
             responses: Shares::new(MOST_RESPONSE_BYTES),
             operators_responses: Arc::default(),
+            operators_turns: Arc::default(),
             limits,
             started: Instant::now(),
             draining: Arc::default(),

@@ -12,6 +12,7 @@ use crate::{
         uses::{MINUTE, Uses},
     },
     shares::{Part, Share, Shares},
+    turns::Party,
 };
 use rental_core::{
     error::{Error, KeyProblem},
@@ -62,6 +63,8 @@ pub(crate) struct Held {
     pub(crate) requests: Arc<Share>,
     pub(crate) bodies: Arc<Share>,
     pub(crate) responses: Arc<Share>,
+    /// The turns of its connections.
+    pub(crate) turns: Arc<Party>,
 }
 
 struct Seen {

@@ -124,6 +124,7 @@ pub(crate) async fn with_key(
             }
             other => other.into(),
         })?;
+        call.is_of(&pass.held.turns);
         if app.hooks.settings.telemetry.is_on() {
             // Set once: a request that is handled again has the same key.
             let _ = call.organization.set(pass.principal.organization.id);

@@ -13,6 +13,7 @@ use crate::{
         run_to_end::RunToEnd,
     },
     panics::catch_panic,
+    turns::Turns,
 };
 use bytes::{Buf, Bytes};
 use futures_util::{Stream, StreamExt};
@@ -66,6 +67,9 @@ pub(crate) trait Service: Send + Sync + 'static {
 
     /// Counts the requests in flight.
     fn in_flight(&self) -> Gauge;
+
+    /// Whose turn it is.
+    fn turns(&self) -> &Arc<Turns>;
 
     /// Counts a connection that was opened.
     fn opened(&self);

@@ -1,6 +1,6 @@
 //! Counts the requests of one connection, so that an idle connection is found without a timer for each request.
 
-use crate::http::client_address::Peer;
+use crate::{http::client_address::Peer, turns::Member};
 use prometheus_client::metrics::gauge::Gauge;
 use std::{
     any::Any,
@@ -32,6 +32,8 @@ pub(super) struct Traffic {
     /// Bytes that the socket has taken.
     written: AtomicU64,
     peer: Peer,
+    /// Whose turns it takes.
+    member: Arc<Member>,
     /// Whether the connection is encrypted.
     secure: bool,
     /// Counts the requests of all connections that are in flight.
@@ -44,7 +46,12 @@ pub(super) struct InFlight(Arc<Traffic>);
 
 impl Traffic {
     /// `place` is dropped with the last request.
-    pub(super) fn new(place: Box<dyn Any + Send + Sync>, peer: Peer, secure: bool, in_flight: Gauge) -> Self {
+    pub(super) fn new(
+        place: Box<dyn Any + Send + Sync>,
+        (peer, member): (Peer, Arc<Member>),
+        secure: bool,
+        in_flight: Gauge,
+    ) -> Self {
         Self {
             begun: AtomicU64::new(0),
             ended: AtomicU64::new(0),
@@ -52,6 +59,7 @@ impl Traffic {
             unsent: AtomicBool::new(false),
             written: AtomicU64::new(0),
             peer,
+            member,
             secure,
             in_flight,
             _place: place,
@@ -61,6 +69,11 @@ impl Traffic {
     /// The address that a request with these headers comes from.
     pub(super) fn client(&self, headers: &HeaderMap) -> IpAddr {
         self.peer.client(headers)
+    }
+
+    /// Whose turns the connection takes.
+    pub(super) fn member(&self) -> &Arc<Member> {
+        &self.member
     }
 
     pub(super) fn is_secure(&self) -> bool {
@@ -165,12 +178,18 @@ impl Drop for InFlight {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::turns::Turns;
     use std::net::Ipv4Addr;
 
     #[test]
     fn who_takes_a_response_slowly_is_not_silent_and_who_takes_nothing_is() {
         let peer = Peer::new(Ipv4Addr::LOCALHOST.into(), &Arc::default());
-        let traffic = Arc::new(Traffic::new(Box::new(()), peer, false, Gauge::default()));
+        let traffic = Arc::new(Traffic::new(
+            Box::new(()),
+            (peer, Turns::new(Default::default()).member()),
+            false,
+            Gauge::default(),
+        ));
         let mut quiet = Quiet::default();
         quiet.tick(&traffic);
         assert_eq!(quiet.ticks, 1, "no request ever began");

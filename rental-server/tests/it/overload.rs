@@ -30,6 +30,12 @@ pub(crate) fn post(organization: &Organization<'_>, body: &str) -> Vec<u8> {
     .into_bytes()
 }
 
+/// A request that lists the vehicles.
+fn get(organization: &Organization<'_>) -> Vec<u8> {
+    let (address, key) = (&organization.server.address, &organization.write);
+    format!("GET /v1/vehicles HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {key}\r\n\r\n").into_bytes()
+}
+
 fn metric(server: &Server, name: &str) -> u64 {
     let page = Connection::open(&server.address).send("GET", "/metrics", &[], b"").text();
     let value = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
@@ -90,6 +96,39 @@ fn an_organization_that_sends_too_much_is_refused_and_another_one_is_served() {
     let log = server.log();
     assert!(log.contains("requests were turned away"), "{log}");
     assert!(log.lines().count() < theirs.refused.len().max(100), "a line for each refused request");
+}
+
+/// The organizations of connections are known, and one that sends much waits for its turns while another one is active.
+#[test]
+fn connections_of_an_organization_wait_for_its_turns_while_another_one_is_active() {
+    let server = Server::start(&[]);
+    let (large, small) = (server.organization(), server.organization());
+    let [flood, few] = [&large, &small].map(|organization| [get(organization)]);
+    let load = |requests, rate, connections| Load {
+        address: &server.address,
+        requests,
+        rate,
+        connections,
+        patience: PATIENCE,
+        seed: 7,
+    };
+    let stop = AtomicBool::new(false);
+    let flood = load(&flood, None, 300);
+    let waits = || metric(&server, "rental_http_turn_waits_total");
+    let (theirs, own, waits) = thread::scope(|scope| {
+        let (flood, stop) = (&flood, &stop);
+        let theirs = scope.spawn(move || flood.run(stop));
+        // Longer than the preparations of this test, and the first requests of each connection, count as another party.
+        thread::sleep(Duration::from_millis(1500));
+        let before = waits();
+        let own = load(&few, Some(20.0), 4).run_for(Duration::from_secs(2));
+        let waits = waits() - before;
+        stop.store(true, Ordering::Relaxed);
+        (theirs.join().expect("the flood"), own, waits)
+    });
+    assert!(theirs.served.len() > 1000 && theirs.failed == 0, "{} {}", theirs.served.len(), theirs.failed);
+    assert!(own.served.len() > 10 && own.refused.is_empty() && own.failed + own.late == 0, "{own:?}");
+    assert!(waits > 100, "{waits}");
 }
 
 /// Parts of large bodies that never end.

@@ -116,7 +116,7 @@ fn clocks_and_random_ids_are_read_at_the_edge_only() {
     only_in(
         "rental-server/src",
         &["Instant::now"],
-        &["state.rs", "supervisor/", "http/", "metrics/", "telemetry/", "webhooks/"],
+        &["state.rs", "supervisor/", "http/", "metrics/", "telemetry/", "turns.rs", "webhooks/"],
     );
     let banned = read("clippy.toml");
     for call in ["std::time::SystemTime::now", "uuid::Uuid::now_v7", "uuid::Uuid::new_v4"] {
@@ -126,7 +126,7 @@ fn clocks_and_random_ids_are_read_at_the_edge_only() {
 
 #[test]
 fn the_supervisor_starts_the_background_tasks() {
-    // Connections, and the wait for a second signal, end by themselves. The upgrade of a store ends before the first background
+    // Connections, the rounds of their turns, and the wait for a second signal, end by themselves. The upgrade of a store ends before the first background
     // task starts.
     only_in(
         "rental-server/src",
@@ -135,6 +135,7 @@ fn the_supervisor_starts_the_background_tasks() {
             "supervisor/",
             "http/",
             "main.rs",
+            "turns.rs",
             "upgrade.rs",
             "webhooks/lanes.rs",
             "webhooks/lane.rs",
