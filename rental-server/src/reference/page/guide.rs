@@ -73,7 +73,11 @@ pub(super) fn content<'d>(book: &Book<'d>) -> Markup {
     html! {
         h1 { (text(&info["title"])) " " small { (text(&info["version"])) } }
         @if !text(&info["summary"]).is_empty() { p class="lead" { (text(&info["summary"])) } }
-        p { "For your tools, the same as " a href="/openapi.json" { "OpenAPI 3.1" } "." }
+        p {
+            "For your tools, the same as " a href="/openapi.json" { "OpenAPI 3.1" } " and " a href="/openapi-3.0.json" { "OpenAPI 3.0" }
+            @if book.names_operators_pages { ", and for operators as " a href="/openapi-admin.json" { "OpenAPI 3.1" } }
+            "."
+        }
         section {
             h2 id="first-booking" { a href="#first-booking" { "Your first booking" } }
             p class="js" {
