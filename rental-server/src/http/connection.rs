@@ -1,13 +1,16 @@
 //! One connection from its first byte to its end: plain HTTP/1.1, or TLS with HTTP/1.1 or HTTP/2.
 
-use crate::http::{
-    closing::ClosesGently,
-    http2,
-    serve::Service,
-    serving::{MAX_HEAD, Shared, answer, must_close, to_its_end},
-    tls::HTTP2,
-    traffic::Traffic,
-    whole_lines::WholeLines,
+use crate::{
+    http::{
+        closing::ClosesGently,
+        http2,
+        serve::Service,
+        serving::{MAX_HEAD, Shared, answer, must_close, to_its_end},
+        tls::HTTP2,
+        traffic::Traffic,
+        whole_lines::WholeLines,
+    },
+    shares::Share,
 };
 use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
@@ -40,14 +43,20 @@ impl<S: Service> Drop for Counted<S> {
 }
 
 /// Serves a connection until it ends.
-pub(super) async fn serve<S: Service>(stream: TcpStream, traffic: Arc<Traffic>, shared: Shared<S>) {
+/// `address` is the share of its address in the requests of HTTP/2.
+pub(super) async fn serve<S: Service>(
+    stream: TcpStream,
+    traffic: Arc<Traffic>,
+    address: Option<Arc<Share>>,
+    shared: Shared<S>,
+) {
     let _ = stream.set_nodelay(true);
     let _counted = Counted::new(&shared.service);
     let stream = ClosesGently::new(stream, Arc::clone(&traffic), Arc::clone(&shared.closing));
     match shared.tls.clone() {
         None => http1(stream, traffic, shared).await,
         // In a box, so that the task of a plain connection stays small.
-        Some(acceptor) => Box::pin(encrypted(stream, acceptor, traffic, shared)).await,
+        Some(acceptor) => Box::pin(encrypted(stream, acceptor, traffic, address, shared)).await,
     }
 }
 
@@ -55,6 +64,7 @@ async fn encrypted<S: Service>(
     stream: ClosesGently,
     acceptor: TlsAcceptor,
     traffic: Arc<Traffic>,
+    address: Option<Arc<Share>>,
     mut shared: Shared<S>,
 ) {
     let handshake = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream));
@@ -64,7 +74,7 @@ async fn encrypted<S: Service>(
     };
     match stream {
         Ok(Ok(stream)) if stream.get_ref().1.alpn_protocol() == Some(HTTP2) => {
-            http2::serve(stream, traffic, shared).await;
+            http2::serve(stream, traffic, address, shared).await;
         }
         Ok(Ok(stream)) => http1(stream, traffic, shared).await,
         Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),

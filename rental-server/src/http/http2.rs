@@ -8,10 +8,10 @@ use crate::{
         problem_log::log_problem,
         reply::{self, Problem, Reply, Unsent},
         serve::Service,
-        serving::{MAX_HEAD, Shared, answer, to_its_end},
+        serving::{InFlightPart, MAX_HEAD, Shared, answer, to_its_end},
         traffic::Traffic,
     },
-    shares::{Part, Share},
+    shares::Share,
     turns::Member,
 };
 use bytes::Bytes;
@@ -43,7 +43,7 @@ const SEND_BUFFER: usize = 64 << 10;
 const PING: Duration = Duration::from_secs(20);
 
 /// Serves a connection until it ends.
-pub(super) async fn serve<S, I>(stream: I, traffic: Arc<Traffic>, shared: Shared<S>)
+pub(super) async fn serve<S, I>(stream: I, traffic: Arc<Traffic>, address: Option<Arc<Share>>, shared: Shared<S>)
 where
     S: Service,
     I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -51,7 +51,7 @@ where
     let Shared { service, requests, drained, .. } = shared;
     let (seen, share) = (Arc::clone(&traffic), Arc::<Share>::default());
     let answers = service_fn(move |request: Request<Incoming>| {
-        let part = requests.try_take(&share, 1);
+        let part = requests.try_take(address.as_ref(), &share);
         let (call, response) = answer(&service, &seen, request);
         let service = Arc::clone(&service);
         async move {
@@ -96,7 +96,7 @@ impl<F: Future<Output: Send> + Send + 'static> Executor<F> for InTurn {
 /// and keeps it as long as the client does not read.
 struct Counted<B> {
     body: B,
-    part: Option<Arc<Part>>,
+    part: Option<Arc<InFlightPart>>,
 }
 
 impl<B: Body<Data = Bytes> + Unpin> Body for Counted<B> {

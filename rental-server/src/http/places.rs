@@ -4,6 +4,7 @@
 use crate::{
     config::Network,
     http::{client_address::trusts, traffic::Traffic},
+    shares,
 };
 use std::{
     collections::{BTreeMap, HashMap},
@@ -41,11 +42,19 @@ pub(super) struct Places {
 
 #[derive(Default)]
 struct Open {
-    /// Open connections by address. An address without a connection has no entry.
-    by_address: HashMap<IpAddr, usize>,
+    /// By address. An address without a connection has no entry.
+    by_address: HashMap<IpAddr, OfAddress>,
     /// In the order in which they were opened.
     watched: BTreeMap<u64, Watched>,
     opened: u64,
+}
+
+/// What one address has.
+#[derive(Default)]
+struct OfAddress {
+    connections: usize,
+    /// Its requests of HTTP/2 in flight.
+    requests: Arc<shares::Share>,
 }
 
 struct Watched {
@@ -61,6 +70,7 @@ pub(super) struct Place {
     number: u64,
     /// The address that it is counted for.
     address: Option<IpAddr>,
+    requests: Option<Arc<shares::Share>>,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -68,6 +78,7 @@ pub(super) struct Place {
 pub(super) struct Share {
     places: Arc<Places>,
     address: Option<IpAddr>,
+    requests: Option<Arc<shares::Share>>,
 }
 
 impl Places {
@@ -85,15 +96,17 @@ impl Places {
         let address = address.to_canonical();
         let exempt = address.is_loopback() || trusts(&self.limits.proxies, address);
         let counted = (!exempt).then(|| network(address));
+        let mut requests = None;
         if let Some(address) = counted {
             let mut open = self.open();
-            let count = open.by_address.entry(address).or_default();
-            if *count >= self.limits.per_address {
+            let of_address = open.by_address.entry(address).or_default();
+            if of_address.connections >= self.limits.per_address {
                 return None;
             }
-            *count += 1;
+            of_address.connections += 1;
+            requests = Some(Arc::clone(&of_address.requests));
         }
-        Some(Share { places: Arc::clone(self), address: counted })
+        Some(Share { places: Arc::clone(self), address: counted, requests })
     }
 
     /// Waits for a free place. While there is none, silent connections are closed, the oldest first.
@@ -109,7 +122,8 @@ impl Places {
         };
         let mut open = self.open();
         open.opened += 1;
-        Some(Place { places: Arc::clone(self), number: open.opened, address: share.address.take(), _permit: permit })
+        let (address, requests) = (share.address.take(), share.requests.take());
+        Some(Place { places: Arc::clone(self), number: open.opened, address, requests, _permit: permit })
     }
 
     /// Lets the connection with this number be closed while it is silent. `traffic` must have its place.
@@ -159,16 +173,21 @@ impl Place {
     pub(super) fn number(&self) -> u64 {
         self.number
     }
+
+    /// The share of its address in the requests of HTTP/2; `None` for loopback and proxies, which have no such limit.
+    pub(super) fn requests(&self) -> Option<Arc<shares::Share>> {
+        self.requests.clone()
+    }
 }
 
 fn leave(places: &Places, address: Option<IpAddr>, number: Option<u64>) {
     let mut open = places.open();
     let gone = number.and_then(|number| open.watched.remove(&number));
     if let Some(address) = address
-        && let Some(count) = open.by_address.get_mut(&address)
+        && let Some(of_address) = open.by_address.get_mut(&address)
     {
-        *count -= 1;
-        if *count == 0 {
+        of_address.connections -= 1;
+        if of_address.connections == 0 {
             open.by_address.remove(&address);
         }
     }

@@ -2,17 +2,14 @@
 //!
 //! It calls a warp filter. warp's own server has no time-out for heads, no connection limit and no shutdown deadline.
 
-use crate::{
-    http::{
-        client_address::Peer,
-        connection,
-        places::{ConnectionLimits, Places},
-        serve::Service,
-        serving::{GRACE, Shared},
-        tls::Tls,
-        traffic::Traffic,
-    },
-    shares::Shares,
+use crate::http::{
+    client_address::Peer,
+    connection,
+    places::{ConnectionLimits, Places},
+    serve::Service,
+    serving::{GRACE, Requests, Shared},
+    tls::Tls,
+    traffic::Traffic,
 };
 use std::{
     future::Future,
@@ -51,8 +48,8 @@ pub(crate) async fn serve<S: Service>(
     stop: impl Future<Output = ()>,
 ) {
     let (drain, drained) = watch::channel(false);
-    // One connection alone can have as many requests in flight as there may be connections.
-    let requests = Shares::new(limits.all.saturating_mul(2));
+    // One address alone can have as many requests in flight as there may be connections.
+    let requests = Requests::new(limits.all.saturating_mul(2));
     let closing = Arc::new(Semaphore::new((limits.all / CLOSING_PART).max(1)));
     let tls = tls.map(|tls| tls.acceptor(true));
     let shared = Shared { service, tls, requests, closing, drained };
@@ -102,11 +99,11 @@ impl<S: Service> Door<S> {
             return;
         };
         let Some(place) = self.places.place(share).await else { return };
-        let (peer, number) = (Peer::new(address, &self.limits.proxies), place.number());
+        let (peer, number, of_address) = (Peer::new(address, &self.limits.proxies), place.number(), place.requests());
         let (secure, in_flight) = (self.shared.tls.is_some(), self.shared.service.in_flight());
         let member = self.shared.service.turns().member();
         let traffic = Arc::new(Traffic::new(Box::new(place), (peer, Arc::clone(&member)), secure, in_flight));
-        let serving = connection::serve(stream, Arc::clone(&traffic), self.shared.clone());
+        let serving = connection::serve(stream, Arc::clone(&traffic), of_address, self.shared.clone());
         let task = tokio::spawn(member.in_turn(serving));
         self.places.watch(number, &traffic, task.abort_handle());
     }

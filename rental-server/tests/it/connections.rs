@@ -1,6 +1,6 @@
 //! Connections: slow, greedy and garbled clients, limits, and a drain that drops no accepted request.
 
-mod crowding;
+pub(crate) mod crowding;
 mod incomplete;
 
 use crate::support::{Connection, Organization, Reply, Server};

@@ -47,7 +47,7 @@ fn a_connection_with_a_request_in_progress_is_not_closed_for_another() {
 }
 
 /// An address of this machine other than loopback, which has no limit.
-fn own_address() -> Option<IpAddr> {
+pub(crate) fn own_address() -> Option<IpAddr> {
     let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
     // Sends nothing: it only picks the interface of the route.
     socket.connect("192.0.2.1:9").ok()?;

@@ -4,6 +4,7 @@ use super::{
     client::{Pair, config},
     start,
 };
+use crate::connections::crowding::own_address;
 use bytes::Bytes;
 use h2::{Reason, client::SendRequest};
 use serde_json::{Value, json};
@@ -239,6 +240,43 @@ fn a_connection_with_many_requests_leaves_some_to_another_connection() {
         });
         tokio::task::spawn_blocking(|| served.join()).await.unwrap().expect("another connection is served");
         drop(waiting);
+    });
+}
+
+/// Begins requests whose responses it never reads. Needs no key.
+async fn hold_responses(address: &str, pair: &Pair) -> (SendRequest<Bytes>, Vec<h2::RecvStream>) {
+    let stream = TcpStream::connect(address).await.unwrap();
+    let connector = tokio_rustls::TlsConnector::from(config(Some(pair.der()), &[b"h2"]));
+    let stream = connector.connect("localhost".try_into().unwrap(), stream).await.unwrap();
+    let (mut client, connection) =
+        h2::client::Builder::new().initial_window_size(0).handshake::<_, Bytes>(stream).await.unwrap();
+    tokio::spawn(connection);
+    let mut held = Vec::new();
+    for _ in 0..16 {
+        client = client.ready().await.unwrap();
+        let (response, _) = client.send_request(request("GET", "/healthz", ""), true).unwrap();
+        held.push(response.await.unwrap().into_body());
+    }
+    (client, held)
+}
+
+#[test]
+fn the_connections_of_one_address_leave_requests_to_another_address() {
+    let Some(own) = own_address() else {
+        eprintln!("skipped the_connections_of_one_address: this machine has no address but loopback");
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let (server, pair) = start(directory.path(), &["--listen", "0.0.0.0:0", "--max-connections", "8"]);
+    let port = server.address.rsplit_once(':').expect("a port").1.to_owned();
+    let [far, near] = [format!("{own}:{port}"), format!("127.0.0.1:{port}")];
+    run(&near, &pair, async |mut client, _| {
+        let mut held = Vec::new();
+        for _ in 0..6 {
+            held.push(hold_responses(&far, &pair).await);
+        }
+        let (response, _) = client.send_request(request("GET", "/healthz", ""), true).unwrap();
+        assert_eq!(response.await.unwrap().status(), 200);
     });
 }
 
