@@ -2,8 +2,9 @@
 
 use crate::{
     events_in_store::stop,
-    support::{Cluster, Organization, Reply, Server, database, flip},
-    webhooks::metric,
+    operator::suggestions::tolls,
+    support::{Cluster, Organization, Reply, Server, database, flip, receiver::Receiver},
+    webhooks::{PRIVATE, hook, metric},
 };
 use serde_json::{Value, json};
 
@@ -62,6 +63,65 @@ fn a_flipped_bit_leaves_one_object_out_of_every_list_and_its_reader_gets_a_preci
     let error = whose.get(&format!("/v1/vehicles/{damaged}")).error(500, "api_error", "data_damaged");
     assert!(error["message"].as_str().is_some_and(|text| text.contains("Tell the operator")), "{error}");
     assert_eq!(metric(&server, "rental_damaged_rows_total"), 3.0, "each row is counted once");
+}
+
+/// Two vehicles, and of each a rental that is billed to its customer and pays a toll. The record of the rental of `LOST` is damaged.
+#[test]
+fn a_damaged_rental_leaves_out_only_what_needs_it_where_people_decide_who_pays_and_what_is_billed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Server::start_on_file(directory.path(), &[]);
+    let whose = server.organization();
+    let rental = |plate: &str, delivered: &str| {
+        let vehicle = whose.vehicle(json!({"plate": plate, "daily_rate": 50}));
+        let days = json!({"start_date": "2026-06-01", "end_date": "2026-06-05", "delivery_location": delivered});
+        let id = whose.rental(&vehicle, days);
+        whose.patch(&format!("/v1/rentals/{id}"), &json!({"status": "COMPLETED"})).ok();
+        tolls(&whose, plate, &["2026-06-03T12:00:00Z"]);
+        id
+    };
+    let [first, _, last] = [("FIRST", "x"), ("LOST", DAMAGED), ("LAST", "x")].map(|(plate, to)| rental(plate, to));
+    let (id, read, write) = (whose.id.clone(), whose.read.clone(), whose.write.clone());
+    drop(whose);
+    stop(server);
+    flip(&directory.path().join("store.redb"), DAMAGED);
+
+    let server = Server::start_on_file(directory.path(), &[]).expecting_errors("damaged");
+    let whose = Organization { server: &server, id, read, write };
+    let path = |what: &str| format!("/admin/v1/organizations/{}/{what}", whose.id);
+    let get = |what: &str, name: &str| shown(&server.admin("GET", &path(what), &Value::Null), name);
+    let others = |all: &[&str]| (names(all), Some(1));
+    assert_eq!(get("invoices/drafts", "rental_id"), others(&[&last, &first]));
+    assert_eq!(get("tolls/review", "plate"), others(&["LAST", "FIRST"]));
+    assert_eq!(get("tolls/suggestions", "rental_id"), others(&[&last, &first]));
+    let attached = server.admin("POST", &path("tolls/suggestions"), &json!({}));
+    assert_eq!(shown(&attached, "rental_id"), others(&[&last, &first]));
+    assert!(attached.ok()["data"].as_array().is_some_and(|all| all.iter().all(|one| one["attached"] == true)));
+    assert_eq!(get("tolls/suggestions", "rental_id"), others(&[]), "the others are attached");
+}
+
+#[test]
+fn a_damaged_event_keeps_no_other_one_from_being_recovered() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Server::start_on_file(directory.path(), &[PRIVATE]);
+    let whose = server.organization();
+    for name in ["first", DAMAGED, "last"] {
+        whose.post("/v1/leads", &json!({"source_channel": name})).ok();
+    }
+    let (id, read, write) = (whose.id.clone(), whose.read.clone(), whose.write.clone());
+    drop(whose);
+    stop(server);
+    flip(&directory.path().join("store.redb"), DAMAGED);
+
+    let server = Server::start_on_file(directory.path(), &[PRIVATE]).expecting_errors("damaged");
+    let whose = Organization { server: &server, id, read, write };
+    let receiver = Receiver::start();
+    let endpoint = hook(&whose, &receiver);
+    let path = format!("/admin/v1/webhook_endpoints/{}/recover", endpoint.id);
+    let recovered = server.admin("POST", &path, &json!({"since": "2020-01-01T00:00:00Z"}));
+    let page = recovered.ok();
+    assert_eq!((&page["examined"], &page["resent"], &page["has_more"]), (&json!(3), &json!(2), &json!(false)));
+    assert_eq!(recovered.header("rental-damaged-rows"), Some("1"));
+    receiver.wait_for(2);
 }
 
 /// PostgreSQL guards the bytes of a row by checksums of its own. A key of which one bit is flipped is another row.
