@@ -7,7 +7,6 @@ use crate::{
     failure::Failure,
 };
 use rental_core::API_VERSION;
-use reqwest::{Method, header::HeaderMap};
 use std::net::IpAddr;
 
 /// Checks that a server of this API responds. Returns the head of its response.
@@ -16,7 +15,7 @@ pub(super) fn check_server(
     settings: &Settings,
     api: &Api,
 ) -> Result<Option<ResponseHead>, Failure> {
-    let alive = match api.send_once(Method::GET, "/healthz", HeaderMap::new(), "") {
+    let alive = match api.probe("/healthz") {
         Ok(head) if head.status == 200 && head.headers.contains_key("service-version") => head,
         Ok(head) => {
             let fact = format!("{} responds with {}, but not like a rental-server", api.shown_url(), head.status);
@@ -54,7 +53,7 @@ pub(super) fn check_server(
 }
 
 pub(super) fn check_ready(findings: &mut Findings<'_>, api: &Api) -> Result<(), Failure> {
-    match api.send_once(Method::GET, "/readyz", HeaderMap::new(), "") {
+    match api.probe("/readyz") {
         Ok(head) if head.status == 200 => findings.add("ready", Status::Passed, "the server accepts writes", None),
         Ok(head) => {
             let fact = format!("/readyz responds with {}: the server does not accept writes", head.status);
