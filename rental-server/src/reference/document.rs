@@ -12,8 +12,8 @@ use rental_core::{
 };
 use serde_json::{Map, Value, json};
 
-/// Responses that are no lists of stored objects, and leave out what needs a damaged row.
-const LEAVING_OUT: [&str; 4] = ["InvoiceDraftList", "Recovery", "ReviewList", "SuggestionList"];
+/// Responses that are no plain lists of stored objects, and leave out what needs a damaged row.
+const LEAVING_OUT: [&str; 5] = ["InvoiceDraftList", "Recovery", "ReviewList", "SuggestionList", "VehicleList"];
 
 /// The document about these endpoints.
 pub(super) fn value(endpoints: &[Endpoint]) -> Value {
