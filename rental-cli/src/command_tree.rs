@@ -107,7 +107,10 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), Failure> {
     if let Some(note) = settings.overridden() {
         out.note(&format!("note: {note}"));
     }
-    (group.run)(group_matches, &Session::new(api(&settings, matches), out, settings))
+    let session = Session::new(api(&settings, matches), out, settings);
+    let done = (group.run)(group_matches, &session);
+    session.warn_of_damage();
+    done
 }
 
 fn global_args() -> [Arg; 9] {

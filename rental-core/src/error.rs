@@ -226,6 +226,21 @@ impl Error {
         Self::Damaged(DamagedRow::new(key.clone(), reason))
     }
 
+    /// What was made; `None` if a damaged row prevented it, which is added to `damaged`. So one row stops no loop.
+    ///
+    /// # Errors
+    /// Every other error.
+    pub fn note_damage<T>(made: Result<T, Self>, damaged: &mut Vec<DamagedRow>) -> Result<Option<T>, Self> {
+        match made {
+            Ok(made) => Ok(Some(made)),
+            Err(Self::Damaged(row)) => {
+                damaged.push(*row);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// Whether the response may be stored for an idempotency key (`docs/decisions.md`, "Keys, plans, idempotency").
     #[must_use]
     pub fn is_final(&self) -> bool {

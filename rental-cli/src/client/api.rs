@@ -75,27 +75,18 @@ impl Api {
     }
 
     /// Builds the `Authorization` header for a half of the API.
-    pub(crate) fn authorization(&self, access: Access) -> Result<HeaderValue, Failure> {
+    fn authorization(&self, access: Access) -> Result<HeaderValue, Failure> {
         access.authorization(match access {
             Access::Organization => self.secrets.api_key.as_ref(),
             Access::Operator => self.secrets.admin_token.as_ref(),
         })
     }
 
-    /// Sends one request without retries and returns the head of any response. `path` starts with `/` and has no query.
-    pub(crate) fn send_once(
-        &self,
-        method: Method,
-        path: &str,
-        headers: HeaderMap,
-        body: &str,
-    ) -> Result<ResponseHead, Failure> {
+    /// Sends a GET without a secret, once, and returns the head of any response. `path` starts with `/` and has no query.
+    pub(crate) fn probe(&self, path: &str) -> Result<ResponseHead, Failure> {
         let mut url = self.base_url.clone();
         url.set_path(&format!("{}{path}", self.base_url.path().trim_end_matches('/')));
-        let mut request = self.client()?.request(method, url).headers(headers);
-        if !body.is_empty() {
-            request = request.body(body.to_owned());
-        }
+        let request = self.client()?.get(url);
         let started = Instant::now();
         let response = request.send().map_err(|error| self.unreachable(&error).into_failure())?;
         let took = started.elapsed();
@@ -173,7 +164,7 @@ impl Api {
         self.unreachable(error).into_failure()
     }
 
-    /// Objects that the lists left out so far because what the server has stored of them is damaged.
+    /// Objects that the responses left out so far because of damaged rows.
     pub(crate) fn left_out(&self) -> u64 {
         self.left_out.get()
     }

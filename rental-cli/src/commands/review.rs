@@ -69,10 +69,7 @@ pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &S
         }
     }
     if session.out.json {
-        let data = json.join(",");
-        session
-            .out
-            .json(&format!("{{\"object\":\"list\",\"has_more\":false,\"next_cursor\":null,\"data\":[{data}]}}"))?;
+        session.out.json_objects(&json, None)?;
     }
     session.out.note(&format!("{} to look at", counted(count, spec.plural)));
     Ok(())

@@ -78,25 +78,20 @@ impl Session {
         Ok(json)
     }
 
-    /// Prints a list. `page` builds the request for the page after a cursor, of a size.
-    pub(crate) fn list(
-        &self,
-        spec: &'static ResourceSpec,
-        wanted: &Wanted,
-        page: impl Fn(Option<&str>, Option<u32>) -> Request,
-    ) -> Result<(), Failure> {
-        let listed = self.pages(spec, wanted, page);
-        match self.api.left_out() {
-            0 => {}
-            1 => self.out.warn("1 object is not listed because it is damaged; the operator finds it with `rental-cli store check`"),
-            count => self.out.warn(&format!(
-                "{count} objects are not listed because they are damaged; the operator finds them with `rental-cli store check`"
-            )),
-        }
-        listed
+    /// Warns of objects that the responses left out.
+    pub(crate) fn warn_of_damage(&self) {
+        let (count, were) = match self.api.left_out() {
+            0 => return,
+            1 => ("1 object".to_owned(), "was"),
+            many => (format!("{many} objects"), "were"),
+        };
+        self.out.warn(&format!(
+            "{count} {were} left out because of damaged rows; the operator finds those with `rental-cli store check`"
+        ));
     }
 
-    fn pages(
+    /// Prints a list. `page` builds the request for the page after a cursor, of a size.
+    pub(crate) fn list(
         &self,
         spec: &'static ResourceSpec,
         wanted: &Wanted,

@@ -92,10 +92,7 @@ pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &S
     }
     progress.finish();
     if session.out.json {
-        let data = shown.json.join(",");
-        session
-            .out
-            .json(&format!("{{\"object\":\"list\",\"has_more\":false,\"next_cursor\":null,\"data\":[{data}]}}"))?;
+        session.out.json_objects(&shown.json, None)?;
     }
     let Tally { clear, unclear, nobody, attached } = tally;
     let done = if attach { format!("; {attached} attached") } else { String::new() };

@@ -87,6 +87,15 @@ impl Output {
         if self.is_paged() { paged(&printable_document(&text)) } else { print_document(&text) }
     }
 
+    /// Prints the JSON of objects of several pages as one list.
+    pub(crate) fn json_objects(&self, objects: &[String], next_cursor: Option<&str>) -> Result<(), Failure> {
+        let (more, cursor) = (next_cursor.is_some(), serde_json::json!(next_cursor));
+        self.json_list(&format!(
+            "{{\"object\":\"list\",\"has_more\":{more},\"next_cursor\":{cursor},\"data\":[{}]}}",
+            objects.join(",")
+        ))
+    }
+
     fn document(&self, json: &str) -> Result<String, Failure> {
         match &self.filter {
             Some(filter) => filter.run(json),
@@ -225,11 +234,7 @@ impl List<'_> {
     pub(crate) fn finish(self, next_cursor: Option<&str>) -> Result<(), Failure> {
         if self.output.json {
             // `Session::list` prints a single page as it came.
-            let (more, cursor) = (next_cursor.is_some(), serde_json::json!(next_cursor));
-            return self.output.json_list(&format!(
-                "{{\"object\":\"list\",\"has_more\":{more},\"next_cursor\":{cursor},\"data\":[{}]}}",
-                self.data.join(",")
-            ));
+            return self.output.json_objects(&self.data, next_cursor);
         }
         if let Some(width) = self.output.terminal {
             self.table(width)?;

@@ -5,7 +5,10 @@ use signal_hook::{consts::SIGINT, flag};
 use std::{
     env, io,
     process::{Child, Command, Stdio},
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 /// Variables with a command line for the shell; the first that is set wins. Empty or `cat`: no pager.
@@ -14,8 +17,8 @@ const VARIABLES: [&str; 2] = ["RENTAL_PAGER", "PAGER"];
 const USUAL: &str = "less";
 /// Options of `less`, unless the user has set others: end if it fits, show colours, leave the text on the screen.
 const LESS: (&str, &str) = ("LESS", "FRX");
-/// Exit code of a shell that does not find a program.
-const NOT_FOUND: i32 = 127;
+/// Exit codes of a shell that cannot run a program, and of one that does not find it.
+const NOT_STARTED: [i32; 2] = [126, 127];
 
 /// Shows a text of this program in a pager if it has more lines than the terminal. Returns whether it was shown.
 pub(super) fn shows(text: &str) -> bool {
@@ -46,10 +49,13 @@ fn command() -> Option<Command> {
 /// Gives the text to the pager and waits for its end. Returns whether there was a pager.
 fn was_shown(mut pager: Child, text: &str) -> bool {
     // Ctrl-C is for the pager, which this program must outlive: else both the pager and the shell would read the keyboard.
-    let _ = flag::register(SIGINT, Arc::new(AtomicBool::new(false)));
+    let has_ended = Arc::new(AtomicBool::new(false));
+    let _ = flag::register_conditional_default(SIGINT, Arc::clone(&has_ended));
     if let Some(mut input) = pager.stdin.take() {
         // A pager that ends early does not read the rest.
         let _ = io::Write::write_all(&mut input, text.as_bytes());
     }
-    pager.wait().is_ok_and(|status| status.code() != Some(NOT_FOUND))
+    let ended = pager.wait();
+    has_ended.store(true, Ordering::Relaxed);
+    ended.is_ok_and(|status| !status.code().is_some_and(|code| NOT_STARTED.contains(&code)))
 }

@@ -48,9 +48,28 @@ fn a_list_that_leaves_damaged_objects_out_says_how_many() {
     let server = FakeServer::new(vec![page(Some("1")), page(None)]);
     let ran = server.run(&["vehicles", "list", "--all", "--json"]);
     assert_eq!((ran.code, ran.stdout), (Some(0), list(&["1", "1"], None) + "\n"));
-    assert!(ran.stderr.contains("2 objects are not listed because they are damaged"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("2 objects were left out because of damaged rows"), "{}", ran.stderr);
     let ran = FakeServer::new(vec![page(None)]).run(&["operators", "list"]);
-    assert!(ran.stderr.contains("1 object is not listed") && ran.stderr.contains("store check"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("1 object was left out") && ran.stderr.contains("store check"), "{}", ran.stderr);
+}
+
+#[test]
+fn every_command_says_how_many_objects_a_response_left_out() {
+    let reply =
+        |body: &str| Reply::Answer { status: 200, headers: "rental-damaged-rows: 1\r\n", body: body.to_owned() };
+    let (empty, recovery) = (list(&[], None), r#"{"object":"recovery","examined":2,"resent":1,"has_more":false}"#);
+    let organization = ["--organization", "0190d0f2-7c3a-7cc0-8000-000000000009"];
+    for (line, body) in [
+        (&["tolls", "review"][..], empty.as_str()),
+        (&["violations", "suggest", "--attach"], &empty),
+        (&["invoices", "draft-all"], &empty),
+        (&["events", "recover", "--endpoint", "0190d0f2-7c3a-7cc0-8000-000000000001", "--since", "24h"], recovery),
+    ] {
+        let line = if line[0] == "events" { line.to_vec() } else { [line, &organization].concat() };
+        let ran = FakeServer::new(vec![reply(body), ok(body)]).run(&[&line[..], &["--json"]].concat());
+        assert_eq!(ran.code, Some(0), "{line:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("1 object was left out because of damaged rows"), "{line:?}: {}", ran.stderr);
+    }
 }
 
 #[test]

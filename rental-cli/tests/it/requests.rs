@@ -228,3 +228,17 @@ fn a_name_of_no_or_of_several_organizations_is_refused_with_the_next_step() {
         assert_eq!(server.asked().len(), 2);
     }
 }
+
+/// By its last characters a key of another organization can look like one of this one.
+#[test]
+fn trigger_asks_whose_the_key_is_and_makes_nothing_with_that_of_another_organization() {
+    let status = ok(r#"{"object":"status","time":"2026-05-05T09:30:00.000Z","webhook_brand":"Rental"}"#);
+    let me = ok(r#"{"object":"me","organization_id":"0190d0f2-7c3a-7cc0-8000-00000000000b","scope":"read_write"}"#);
+    let server = FakeServer::new(vec![status, me]);
+    let organization = "0190d0f2-7c3a-7cc0-8000-00000000000a";
+    let ran = server.run(&["trigger", "customer.created", "--organization", organization]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("another organization than {organization}; nothing was changed")));
+    let asked: Vec<String> = server.asked().into_iter().map(|asked| asked.line).collect();
+    assert_eq!(asked, ["GET /admin/v1/status", "GET /v1/me"]);
+}

@@ -111,10 +111,9 @@ impl Round<'_> {
         let found = get_each(self.store, &places).await?;
         for (entry, found) in entries.iter().zip(found) {
             match found {
-                Ok(Some(record)) => match self.derive_one::<T>(record).await {
-                    Err(Error::Damaged(row)) => self.damaged.push(*row),
-                    other => other?,
-                },
+                Ok(Some(record)) => {
+                    Error::note_damage(self.derive_one::<T>(record).await, self.damaged)?;
+                }
                 Ok(None) => {}
                 Err(row) => self.damaged.push(*row),
             }

@@ -19,7 +19,8 @@ use std::collections::HashMap;
 const MOST_CANDIDATES: usize = 20;
 
 /// A page of the tolls or violations that a person has to look at, as a list response: those without a customer, and those that
-/// an invoice bills although somebody else or nobody pays by what is recorded now. Tolls are listed newest first, violations
+/// an invoice bills although somebody else or nobody pays by what is recorded now. One that cannot be judged, because a row that it
+/// needs is damaged, is left out. Tolls are listed newest first, violations
 /// by the day of issue, earliest first. `query` is the query of the request.
 ///
 /// # Errors
@@ -36,18 +37,20 @@ pub async fn review<T: Attributable>(
     if let Some(after) = after {
         span.to = prefix.followed_by(&after);
     }
-    let (mut found, damaged) = sound_page(store, &span, limit).await?;
+    let (mut found, mut damaged) = sound_page(store, &span, limit).await?;
     let has_more = found.len() > limit;
     found.truncate(limit);
-    let objects: Vec<T> = found.iter().map(|record| parse(&record.key, &record.value)).collect::<Result<_, _>>()?;
-    let last = objects.last().filter(|_| has_more);
-    let cursor = last.and_then(|object| {
-        let entry = object.review_entry()?.entry(organization.id, T::SPEC, object.id().uuid());
-        Some(hex::encode(&entry.as_bytes()[prefix.as_bytes().len()..]))
-    });
-    let mut rows = Vec::with_capacity(objects.len());
-    for object in &objects {
-        rows.push(row(store, organization, object).await?);
+    let (mut rows, mut cursor) = (Vec::with_capacity(found.len()), None);
+    for record in &found {
+        let Some(object) = Error::note_damage(parse::<T>(&record.key, &record.value), &mut damaged)? else { continue };
+        let entry = object.review_entry().map(|entry| entry.entry(organization.id, T::SPEC, object.id().uuid()));
+        cursor = entry.map(|entry| hex::encode(&entry.as_bytes()[prefix.as_bytes().len()..])).filter(|_| has_more);
+        rows.extend(Error::note_damage(row(store, organization, &object).await, &mut damaged)?);
+    }
+    if has_more && cursor.is_none() {
+        return Err(damaged
+            .pop()
+            .map_or_else(|| Error::Internal("a page has no cursor".into()), |row| Error::Damaged(row.into())));
     }
     let list = json!({"object": "list", "has_more": has_more, "next_cursor": cursor, "data": rows});
     Ok(Listed { body: list.to_string().into(), damaged })

@@ -4,7 +4,10 @@
 //! its possessions, and when its status lets it be rented. A few reads of many ranges answer for up to 500 vehicles. The result is a
 //! hint: another request can hold the vehicle after it. The POST of the rental checks the holds again.
 
-use super::holds::{classes_in_use, read, starts_within};
+use super::{
+    holds::{classes_in_use, read, starts_within},
+    read::Listed,
+};
 use crate::{
     error::Error,
     fleet::vehicles_still_out,
@@ -19,10 +22,9 @@ use crate::{
     },
     rows::key,
     schema::Hold,
-    store::{Key, Record, Span, Store, after, all_sound},
-    value::{Id, Timestamp, VehicleId},
+    store::{DamagedRow, Key, Record, Scanned, Span, Store, after, key_of},
+    value::{OrganizationId, Timestamp, VehicleId},
 };
-use bytes::Bytes;
 use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
 
@@ -39,7 +41,7 @@ const FIRST_HOLDS: usize = 4;
 /// Holds of one range in each further read.
 const MORE_HOLDS: usize = 64;
 
-/// Reads a page of the vehicles that are available, newest first, and returns the list response.
+/// Reads a page of the vehicles that are available, newest first. A vehicle is left out when a damaged row keeps it from being known.
 ///
 /// # Errors
 /// The store is not available.
@@ -48,26 +50,34 @@ pub async fn available(
     organization: &Organization,
     query: &AvailabilityQuery,
     now: Timestamp,
-) -> Result<Bytes, Error> {
-    let Some(mut examined) = examine(store, organization, query, now).await? else { return Ok(page::list(&[], None)) };
-    let taken = taken(store, organization, &examined.candidates, query).await?;
-    examined.vehicles.retain(|(id, _)| examined.candidates.contains_key(id) && !taken.contains(id));
-    let shown = examined.vehicles.len().min(query.limit);
-    // A full page ends at its last object. A page that is not full has examined all of its vehicles.
-    let next = match examined.vehicles.get(shown) {
-        Some(_) => examined.vehicles.get(shown - 1).map(|(id, _)| *id),
-        None => examined.next,
+) -> Result<Listed, Error> {
+    let Some(mut examined) = examine(store, organization, query, now).await? else {
+        return Ok(Listed { body: page::list(&[], None), damaged: Vec::new() });
     };
-    let records: Vec<Record> = examined.vehicles.into_iter().take(shown).map(|(_, record)| record).collect();
-    Ok(page::list(&records, next.map(|id| id.to_string()).as_deref()))
+    let taken = taken(store, organization, &mut examined, query).await?;
+    let Examined { mut vehicles, candidates, unknown, next } = examined;
+    vehicles.retain(|(id, _)| candidates.contains_key(id) && !taken.contains(id) && !unknown.contains_key(id));
+    let shown = vehicles.len().min(query.limit);
+    // A full page ends at its last object. A page that is not full has examined all of its vehicles.
+    let next = match vehicles.get(shown) {
+        Some(_) => vehicles.get(shown - 1).map(|(id, _)| *id),
+        None => next,
+    };
+    let records: Vec<Record> = vehicles.into_iter().take(shown).map(|(_, record)| record).collect();
+    // Those behind the last object of the page belong to the next page.
+    let of_page = |id: &VehicleId| next.is_none_or(|next| *id >= next) && !taken.contains(id);
+    let damaged = unknown.into_iter().filter(|(id, _)| of_page(id)).map(|(_, row)| row).collect();
+    Ok(Listed { body: page::list(&records, next.map(|id| id.to_string()).as_deref()), damaged })
 }
 
 /// The vehicles of a page before their holds are read.
 struct Examined {
-    /// All of them, newest first.
+    /// All of them that are not damaged, newest first.
     vehicles: Vec<(VehicleId, Record)>,
     /// Those that can be available, with the bits of their calendars.
     candidates: HashMap<VehicleId, u32>,
+    /// Those of which nobody knows whether they are available, with the damaged row.
+    unknown: HashMap<VehicleId, DamagedRow>,
     /// The last one, if more vehicles follow.
     next: Option<VehicleId>,
 }
@@ -95,16 +105,16 @@ async fn examine(
     let [Some(vehicles), Some(calendars), Some(out)] = prefixes.map(within) else { return Ok(None) };
     let scans = [(vehicles, most + 1), (calendars, most + 1), (out, MOST_OUT)];
     let mut found = store.scan_each(&scans).await?.into_iter();
-    let mut next = || all_sound(found.next().unwrap_or_default());
-    let (mut vehicles, calendars, out) = (next()?, next()?, next()?);
+    let mut next = || found.next().unwrap_or_default();
+    let (mut vehicles, calendars, out) = (next(), next(), next());
     let mut more = vehicles.len() > most;
     vehicles.truncate(most);
-    let mut out: Vec<VehicleOut> = out.iter().filter_map(|entry| vehicle_out(&entry.key)).collect();
+    let mut out: Vec<VehicleOut> = out.iter().filter_map(|entry| vehicle_out(key_of(entry))).collect();
     if out.len() == MOST_OUT
         && let Some(VehicleOut { vehicle: last, .. }) = out.last()
     {
         // Of the vehicles after this one it is not known whether they are out.
-        let known = vehicles.iter().take_while(|record| record.key.id() >= Some(last.uuid())).count();
+        let known = vehicles.iter().take_while(|row| key_of(row).id() >= Some(last.uuid())).count();
         more |= known < vehicles.len();
         vehicles.truncate(known);
     }
@@ -112,27 +122,58 @@ async fn examine(
     let (start, end) = query.nights.days();
     // The customer has the vehicle until the planned return. After that day, nobody knows until when.
     let takes = |last: u32| last < today || (today < end && start < last);
-    let examined: HashSet<VehicleId> = vehicles.iter().filter_map(|row| row.key.id()).map(Id::from_uuid).collect();
+    let examined: HashSet<VehicleId> = vehicles.iter().filter_map(vehicle_of).collect();
     out.retain(|one| examined.contains(&one.vehicle) && one.last.is_none_or(takes));
-    let out = vehicles_still_out(store, id, &out, now).await?;
-    let out: HashSet<VehicleId> = out.iter().map(|one| one.vehicle).collect();
-    let mut bits = HashMap::new();
-    for calendar in &calendars {
-        if let Some(id) = calendar.key.id() {
-            bits.insert(Id::from_uuid(id), classes_in_use(calendar)?);
+    let (out, mut unknown) = still_out(store, id, &out, now).await?;
+    let mut bits: HashMap<VehicleId, Result<u32, Error>> = HashMap::new();
+    for calendar in calendars {
+        if let Some(id) = vehicle_of(&calendar) {
+            bits.insert(id, calendar.map_err(Error::Damaged).and_then(|calendar| classes_in_use(&calendar)));
         }
     }
-    let mut examined =
-        Examined { vehicles: Vec::with_capacity(vehicles.len()), candidates: HashMap::new(), next: None };
-    for record in vehicles {
-        let Some(id) = record.key.id().map(VehicleId::from_uuid) else { continue };
-        if !out.contains(&id) && can_be_rented(&record)? {
-            examined.candidates.insert(id, bits.get(&id).copied().unwrap_or(0));
+    let (mut sound, mut candidates, mut next) = (Vec::with_capacity(vehicles.len()), HashMap::new(), None);
+    for row in vehicles {
+        let Some(id) = vehicle_of(&row) else { continue };
+        next = Some(id).filter(|_| more);
+        let mut damaged = Vec::new();
+        let judged = row.map_err(Error::Damaged).and_then(|record| Ok((can_be_rented(&record)?, record)));
+        if let Some((can_be_rented, record)) = Error::note_damage(judged, &mut damaged)? {
+            if can_be_rented && !out.contains(&id) {
+                let bits = Error::note_damage(bits.remove(&id).unwrap_or(Ok(0)), &mut damaged)?;
+                candidates.extend(bits.map(|bits| (id, bits)));
+            }
+            sound.push((id, record));
         }
-        examined.next = Some(id).filter(|_| more);
-        examined.vehicles.push((id, record));
+        unknown.extend(damaged.pop().map(|row| (id, row)));
     }
-    Ok(Some(examined))
+    Ok(Some(Examined { vehicles: sound, candidates, unknown, next }))
+}
+
+fn vehicle_of(row: &Scanned) -> Option<VehicleId> {
+    key_of(row).id().map(VehicleId::from_uuid)
+}
+
+/// Those of the vehicles that are out by all their rentals, and those of which a damaged rental hides it.
+async fn still_out(
+    store: &dyn Store,
+    organization: OrganizationId,
+    out: &[VehicleOut],
+    now: Timestamp,
+) -> Result<(HashSet<VehicleId>, HashMap<VehicleId, DamagedRow>), Error> {
+    let mut unknown = HashMap::new();
+    let found = match vehicles_still_out(store, organization, out, now).await {
+        Err(Error::Damaged(_)) => {
+            let (mut found, mut damaged) = (Vec::new(), Vec::new());
+            for one in out {
+                let alone = vehicles_still_out(store, organization, std::slice::from_ref(one), now).await;
+                found.extend(Error::note_damage(alone, &mut damaged)?.into_iter().flatten());
+                unknown.extend(damaged.pop().map(|row| (one.vehicle, row)));
+            }
+            found
+        }
+        found => found?,
+    };
+    Ok((found.iter().map(|one| one.vehicle).collect(), unknown))
 }
 
 /// Whether the status of a vehicle lets it be rented.
@@ -145,11 +186,11 @@ fn can_be_rented(record: &Record) -> Result<bool, Error> {
     Ok(!matches!(vehicle.status, VehicleStatus::Maintenance | VehicleStatus::Unavailable))
 }
 
-/// The candidates that are held on one of the nights.
+/// The candidates that are held on one of the nights. Those of which a damaged hold can hide it become unknown.
 async fn taken(
     store: &dyn Store,
     organization: &Organization,
-    candidates: &HashMap<VehicleId, u32>,
+    Examined { candidates, unknown, .. }: &mut Examined,
     query: &AvailabilityQuery,
 ) -> Result<HashSet<VehicleId>, Error> {
     let (start, end) = query.nights.days();
@@ -168,18 +209,20 @@ async fn taken(
         let found = store.scan_each(&scans).await?;
         let mut rest = Vec::new();
         for ((vehicle, mut span), rows) in open.into_iter().zip(found) {
-            let rows = all_sound(rows)?;
-            let mut holds = false;
-            for row in &rows {
-                holds |= read(vehicle, row)?.overlaps(start, end);
+            let next = rows.last().filter(|_| rows.len() == limit).map(|last| key_of(last).clone());
+            let (mut holds, mut damaged) = (false, Vec::new());
+            for row in rows {
+                let hold = row.map_err(Error::Damaged).and_then(|row| read(vehicle, &row));
+                holds |= Error::note_damage(hold, &mut damaged)?.is_some_and(|hold| hold.overlaps(start, end));
             }
-            match rows.last() {
+            unknown.extend(damaged.pop().map(|row| (vehicle, row)));
+            match next {
                 _ if holds => drop(taken.insert(vehicle)),
-                Some(last) if rows.len() == limit => {
-                    span.to = last.key.clone();
+                Some(last) => {
+                    span.to = last;
                     rest.push((vehicle, span));
                 }
-                _ => {}
+                None => {}
             }
         }
         (open, limit) = (rest, MORE_HOLDS);

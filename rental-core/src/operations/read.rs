@@ -63,11 +63,7 @@ const MOST_ROWS: usize = 4096;
 ///
 /// # Errors
 /// As [`list`].
-pub(crate) async fn sound_page(
-    store: &dyn Store,
-    span: &Span,
-    limit: usize,
-) -> Result<(Vec<Record>, Vec<DamagedRow>), Error> {
+pub async fn sound_page(store: &dyn Store, span: &Span, limit: usize) -> Result<(Vec<Record>, Vec<DamagedRow>), Error> {
     match all_sound(store.scan(span, limit + 1).await?) {
         // Boxed, so that the future of a page without damage stays small.
         Err(StoreError::Damaged(_)) => Box::pin(page_without_damaged_rows(store, span, limit)).await,

@@ -116,11 +116,7 @@ pub async fn begin_left_over_erasures(
                 Ok(_) => Ok(false),
                 Err(row) => Err(Error::Damaged(row)),
             };
-            match outcome {
-                Ok(new) => begun += usize::from(new),
-                Err(Error::Damaged(row)) => damaged.push(*row),
-                Err(error) => return Err(error),
-            }
+            begun += usize::from(Error::note_damage(outcome, damaged)?.unwrap_or_default());
         }
     }
     Ok(begun)

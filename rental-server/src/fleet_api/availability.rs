@@ -6,10 +6,12 @@ use crate::{
         call::Call,
         reply::{Handled, Reply},
     },
+    objects::listed,
     reference::{
         parts::query,
         shapes::{described, object, word},
     },
+    state::App,
 };
 use rental_core::{
     operations::{self, Edge},
@@ -99,9 +101,9 @@ fn interval() -> Value {
     )
 }
 
-pub(super) async fn available(store: &dyn Store, organization: &Organization, call: &Call) -> Handled {
+pub(super) async fn available((app, store): (&App, &dyn Store), organization: &Organization, call: &Call) -> Handled {
     let query = AvailabilityQuery::parse(call.query())?;
-    Ok(Reply::json(operations::available(store, organization, &query, call.clock.now()).await?))
+    Ok(listed(app, operations::available(store, organization, &query, call.clock.now()).await?))
 }
 
 pub(super) async fn calendar(store: &dyn Store, organization: &Organization, id: &str, call: &Call) -> Handled {

@@ -196,7 +196,7 @@ impl Keyed<'_> {
                             let order = (spec, self.collection.rising);
                             list_ordered((app, store), organization.id, order, call).await
                         }
-                        Action::Availability => availability::available(store, organization, call).await,
+                        Action::Availability => availability::available((app, store), organization, call).await,
                         Action::Calendar => availability::calendar(store, organization, self.id, call).await,
                         Action::Review => review::shown((app, store), organization, spec, call).await,
                         _ => get(store, organization.id, spec, self.id, call).await,
@@ -208,7 +208,7 @@ impl Keyed<'_> {
             Action::Get => get(store, organization.id, spec, self.id, call).await,
             Action::Me => me::reply(app, call, pass),
             // Boxed as writes are.
-            Action::Availability => Box::pin(availability::available(store, organization, call)).await,
+            Action::Availability => Box::pin(availability::available((app, store), organization, call)).await,
             Action::Calendar => Box::pin(availability::calendar(store, organization, self.id, call)).await,
             Action::Review => Box::pin(review::shown((app, store), organization, spec, call)).await,
             Action::Feed(FeedAction::Show) => Box::pin(vehicle_feed::show(store, organization, self.id, call)).await,

@@ -17,7 +17,7 @@ use rental_core::{
     request::page::{self, ListQuery},
     resources::{Collection, organization::Organization},
     schema::ResourceSpec,
-    store::{Record, Revision, Store},
+    store::{DamagedRow, Record, Revision, Store},
     value::OrganizationId,
 };
 
@@ -48,12 +48,16 @@ pub(crate) async fn list_ordered(
 /// The response with a page of a list. It says how many objects the page leaves out because their rows are damaged; those are
 /// logged and counted.
 pub(crate) fn listed(app: &App, page: Listed) -> Reply {
-    let reply = Reply::json(page.body);
-    if page.damaged.is_empty() {
+    leaving_out(app, Reply::json(page.body), &page.damaged)
+}
+
+/// The same for a response that was made without these rows.
+pub(crate) fn leaving_out(app: &App, reply: Reply, damaged: &[DamagedRow]) -> Reply {
+    if damaged.is_empty() {
         return reply;
     }
-    page.damaged.iter().for_each(|row| app.hooks.damaged.note(row));
-    reply.with(HeaderName::from_static(DAMAGED_ROWS), &page.damaged.len().to_string())
+    damaged.iter().for_each(|row| app.hooks.damaged.note(row));
+    reply.with(HeaderName::from_static(DAMAGED_ROWS), &damaged.len().to_string())
 }
 
 /// One object, or 304 when the client has its revision.

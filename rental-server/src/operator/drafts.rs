@@ -3,8 +3,8 @@
 use crate::{
     endpoint::{BodySchema, Endpoint, Parameter, Request, get, post},
     guard::{Operator, Reader},
-    http::reply::{Handled, Reply},
-    objects::write::write,
+    http::reply::Handled,
+    objects::{listed, write::write},
     operator::{collections, records},
     reference::{
         parts,
@@ -13,7 +13,7 @@ use crate::{
 };
 use rental_core::{
     error::{Error, FieldCode},
-    operations::{self, Create, Edge, Intent, Preparing},
+    operations::{self, Create, Edge, Intent, Listed, Preparing},
     request::page::{self, ListQuery},
     resources::{
         Attributable, Billable, Resource,
@@ -25,7 +25,7 @@ use rental_core::{
         toll::Toll,
         violation::Violation,
     },
-    store::{Store, all_sound},
+    store::{Store, all_sound, get_each},
     value::{Date, InvoiceId, Money, Name, Timestamp},
 };
 use serde::Deserialize;
@@ -61,32 +61,38 @@ async fn list(request: Request<'_, Reader>) -> Handled {
     let organization = collections::organization_named(app.store(), id).await?;
     page::parameters(call.query(), &["limit", "starting_after"])?;
     let query = ListQuery::parse(call.query(), &rental::SPEC)?;
-    let page = page_of(app.store(), &organization, &query).await?;
-    Ok(Reply::json(page.to_string().into()))
+    Ok(listed(app, page_of(app.store(), &organization, &query).await?))
 }
 
-/// A page of drafts, of the rentals that have an entry in the look-up.
-async fn page_of(store: &dyn Store, organization: &Organization, query: &ListQuery) -> Result<Value, Error> {
+/// A page of drafts, of the rentals that have an entry in the look-up. One that needs a damaged row is left out.
+async fn page_of(store: &dyn Store, organization: &Organization, query: &ListQuery) -> Result<Listed, Error> {
     let look_up = unbilled_look_up();
     let mut span = look_up.span(organization.id, &rental::SPEC);
     if let Some(after) = query.starting_after {
         span = span.before_id(&look_up.prefix(organization.id, &rental::SPEC), after);
     }
-    let mut found = all_sound(store.scan(&span, query.limit + 1).await?)?;
+    let (mut found, mut damaged) = operations::sound_page(store, &span, query.limit).await?;
     let has_more = found.len() > query.limit;
     found.truncate(query.limit);
     let last = found.last().and_then(|record| record.key.id()).filter(|_| has_more);
-    let rentals: Vec<Rental> =
-        found.iter().map(|record| parse(&record.key, &record.value)).collect::<Result<_, _>>()?;
+    let mut rentals: Vec<Rental> = Vec::with_capacity(found.len());
+    for record in &found {
+        rentals.extend(Error::note_damage(parse(&record.key, &record.value), &mut damaged)?);
+    }
     let customers: Vec<_> = rentals.iter().map(|rental| Customer::key(organization.id, rental.customer_id)).collect();
-    let customers = store.get(&customers).await?;
+    let customers = get_each(store, &customers).await?;
     let mut rows = Vec::with_capacity(rentals.len());
     for (rental, customer) in rentals.iter().zip(customers) {
-        let customer: Option<Customer> = customer.map(|record| parse(&record.key, &record.value)).transpose()?;
-        let draft = draft(store, organization, rental, [true, true]).await?;
-        rows.push(draft.row(rental, customer.map(|customer| customer.full_name)));
+        let row = async {
+            let customer = customer.map_err(Error::Damaged)?;
+            let customer: Option<Customer> = customer.map(|record| parse(&record.key, &record.value)).transpose()?;
+            let draft = draft(store, organization, rental, [true, true]).await?;
+            Ok(draft.row(rental, customer.map(|customer| customer.full_name)))
+        };
+        rows.extend(Error::note_damage(row.await, &mut damaged)?);
     }
-    Ok(json!({"object": "list", "has_more": has_more, "next_cursor": last, "data": rows}))
+    let list = json!({"object": "list", "has_more": has_more, "next_cursor": last, "data": rows});
+    Ok(Listed { body: list.to_string().into(), damaged })
 }
 
 #[derive(Deserialize)]

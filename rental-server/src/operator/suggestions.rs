@@ -3,8 +3,8 @@
 use crate::{
     endpoint::{BodySchema, Endpoint, Parameter, Request, camel, get, post},
     guard::{Operator, Reader},
-    http::reply::{Handled, Reply},
-    objects::write::write,
+    http::reply::Handled,
+    objects::{leaving_out, listed, write::write},
     operator::{bodies, collections},
     reference::{
         parts,
@@ -19,17 +19,20 @@ use rental_core::{
         attribution::{Candidate, Verdict},
     },
     imports::statements::KINDS,
-    operations::{self, Edge, Intent, Prepared, Preparing},
+    operations::{self, Edge, Intent, Listed, Prepared, Preparing},
     request::page::{self, ListQuery},
     resources::{Attributable, organization::Organization, parse, unattached_look_up},
     rows::recheck::absorb,
     schema::ResourceSpec,
-    store::{Batch, Record, Store, all_sound},
+    store::{Batch, DamagedRow, Record, Store},
     value::VehicleId,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::marker::PhantomData;
+use std::{
+    marker::PhantomData,
+    sync::{Mutex, PoisonError},
+};
 use uuid::Uuid;
 
 /// The endpoints for tolls or violations.
@@ -61,7 +64,7 @@ async fn list<T: Attributable>(request: Request<'_, Reader>) -> Handled {
     let query = ListQuery::parse(call.query(), T::SPEC)?;
     let page = Page { limit: query.limit, after: query.starting_after };
     let judged = judge_page::<T>(app.store(), None, &organization, &page).await?;
-    Ok(Reply::json(judged.body.to_string().into()))
+    Ok(listed(app, Listed { body: judged.body.to_string().into(), damaged: judged.damaged }))
 }
 
 /// Attaches what is clear on one page, in one transaction.
@@ -74,9 +77,12 @@ async fn attach<T: Attributable>(request: Request<'_, Operator>) -> Handled {
         return Err(Error::field("limit", FieldCode::Invalid, "must be a whole number from 1 to 100").into());
     }
     let after = bodies::cursor(asked.starting_after.as_deref())?;
-    let intent = AttachPage::<T> { organization: &organization, page: Page { limit, after }, resource: PhantomData };
+    let page = Page { limit, after };
+    let intent =
+        AttachPage { organization: &organization, page, damaged: Mutex::default(), resource: PhantomData::<fn() -> T> };
     let reply = write(app, &organization, call, &body, &intent).await?;
-    Ok(reply.without_revision())
+    let damaged = intent.damaged.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(leaving_out(app, reply.without_revision(), &damaged))
 }
 
 #[derive(Default, Deserialize)]
@@ -95,13 +101,17 @@ struct Page {
 struct AttachPage<'a, T> {
     organization: &'a Organization,
     page: Page,
+    /// The rows because of which objects were left out.
+    damaged: Mutex<Vec<DamagedRow>>,
     resource: PhantomData<fn() -> T>,
 }
 
 impl<T: Attributable> Intent for AttachPage<'_, T> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
-            let Judged { batch, body } = judge_page::<T>(store, Some(edge), self.organization, &self.page).await?;
+            let judged = judge_page::<T>(store, Some(edge), self.organization, &self.page).await?;
+            let Judged { batch, body, damaged } = judged;
+            *self.damaged.lock().unwrap_or_else(PoisonError::into_inner) = damaged;
             Ok(Prepared { batch, body: body.to_string().into(), revision: 1, object: None })
         })
     }
@@ -111,6 +121,8 @@ impl<T: Attributable> Intent for AttachPage<'_, T> {
 struct Judged {
     batch: Batch,
     body: Value,
+    /// A row for each object that is left out, because it or a row that it needs is damaged.
+    damaged: Vec<DamagedRow>,
 }
 
 /// Judges one page of objects without a customer, newest first. With an edge, attaches the clear ones.
@@ -125,25 +137,33 @@ async fn judge_page<T: Attributable>(
     if let Some(after) = page.after {
         span = span.before_id(&look_up.prefix(organization.id, T::SPEC), after);
     }
-    let mut found = all_sound(store.scan(&span, page.limit + 1).await?)?;
+    let (mut found, damaged) = operations::sound_page(store, &span, page.limit).await?;
     let has_more = found.len() > page.limit;
     found.truncate(page.limit);
     let last = found.last().and_then(|record| record.key.id()).filter(|_| has_more);
-    let (mut judged, mut vehicles, mut more) = (Judged::default(), Vec::with_capacity(found.len()), Vec::new());
-    for record in &found {
-        let object: T = parse(&record.key, &record.value)?;
-        let whose = whose(store, organization, &object).await?;
+    let mut judged = Judged { damaged, ..Judged::default() };
+    let (mut vehicles, mut more) = (Vec::with_capacity(found.len()), Vec::new());
+    for record in found {
+        let read = async {
+            let object: T = parse(&record.key, &record.value)?;
+            let whose = whose(store, organization, &object).await?;
+            Ok((object, whose))
+        };
+        let Some((object, whose)) = Error::note_damage(read.await, &mut judged.damaged)? else { continue };
         if let VehicleMatch::One(vehicle) = whose
             && object.known_vehicle() != Some(vehicle)
         {
             more.push(of_vehicle(&object, vehicle));
         }
-        vehicles.push((object, whose));
+        vehicles.push((record, object, whose));
     }
-    let mut rows = Vec::with_capacity(found.len());
-    for (record, (object, whose)) in found.into_iter().zip(vehicles) {
-        let derived = derive_for(store, organization, &object, whose, &more).await?;
-        rows.push(judge(store, edge, organization, (record, &object, derived), &mut judged.batch).await?);
+    let mut rows = Vec::with_capacity(vehicles.len());
+    for (record, object, whose) in vehicles {
+        let row = async {
+            let derived = derive_for(store, organization, &object, whose, &more).await?;
+            judge(store, edge, organization, (record, &object, derived), &mut judged.batch).await
+        };
+        rows.extend(Error::note_damage(row.await, &mut judged.damaged)?);
     }
     judged.body = json!({"object": "list", "has_more": has_more, "next_cursor": last, "data": rows});
     Ok(judged)

@@ -12,6 +12,9 @@ use rental_core::{
 };
 use serde_json::{Map, Value, json};
 
+/// Responses that are no plain lists of stored objects, and leave out what needs a damaged row.
+const LEAVING_OUT: [&str; 5] = ["InvoiceDraftList", "Recovery", "ReviewList", "SuggestionList", "VehicleList"];
+
 /// The document about these endpoints.
 pub(super) fn value(endpoints: &[Endpoint]) -> Value {
     json!({
@@ -137,7 +140,7 @@ fn responses(endpoint: &Endpoint, operation: &Operation) -> Value {
     if reply.replayed {
         ok["headers"]["Idempotent-Replayed"] = parts::header("IdempotentReplayed");
     }
-    if reply.example == Example::List || name == "ReviewList" {
+    if reply.example == Example::List || LEAVING_OUT.contains(&&*name) {
         ok["headers"]["Rental-Damaged-Rows"] = parts::header("DamagedRows");
     }
     if let Some(content) = &reply.instead {

@@ -109,7 +109,7 @@ pub(super) fn headers() -> Value {
         "ServiceVersion": text("The date of the API's description."),
         "ETag": text("The object's revision, for `If-Match` and `If-None-Match`."),
         "IdempotentReplayed": {"description": "`true` when this is the answer to an earlier request with the same key.", "schema": {"type": "string", "const": "true"}},
-        "DamagedRows": {"description": "How many objects the page leaves out because what is stored of them is damaged. Absent when there are none.", "schema": shapes::at_least(1)},
+        "DamagedRows": {"description": "How many objects the page leaves out because what is stored of them, or of others that they need, is damaged. Absent when there are none.", "schema": shapes::at_least(1)},
         "RetryAfter": {"description": "Seconds after which to try again.", "schema": shapes::at_least(1)},
         "RateLimit": text("Requests left and seconds until all are back, when a rate limit applies."),
         "RateLimitPolicy": text("The rate limit that applies."),

@@ -5,7 +5,7 @@ mod answers;
 mod backlog;
 mod concurrency;
 mod crash;
-mod damage;
+pub(crate) mod damage;
 mod deletions;
 mod delivery;
 mod disabling;

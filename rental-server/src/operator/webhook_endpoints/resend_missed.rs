@@ -4,7 +4,7 @@ use crate::{
     endpoint::{BodySchema, Endpoint, Request, post},
     guard::Operator,
     http::reply::Handled,
-    objects::write::write,
+    objects::{leaving_out, write::write},
     operator::{bodies, events::event_of, webhook_endpoints::intents::load},
     reference::{parts, schema::outcome},
 };
@@ -19,12 +19,13 @@ use rental_core::{
         webhook_endpoint::{self, WebhookEndpoint},
     },
     rows::key,
-    store::{self, Batch, Order, Span, Store, all_sound, get_one},
+    store::{self, Batch, DamagedRow, Order, Span, Store, all_sound, get_one, key_of},
     value::{EndpointId, EventId, Timestamp},
     webhooks::fan_out,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::sync::{Mutex, PoisonError};
 
 /// Most events that one request reads.
 const MISSED_PAGE: usize = 200;
@@ -66,9 +67,11 @@ async fn resend_missed(request: Request<'_, Operator>) -> Handled {
     let since = asked.since.ok_or_else(|| Error::field("since", FieldCode::Missing, "is required"))?;
     let since = Timestamp::parse_bound(&since).ok_or_else(|| Error::field("since", FieldCode::Invalid, time))?;
     let after = bodies::cursor(asked.starting_after.as_deref())?.map(EventId::from_uuid);
-    let reply = write(app, &Organization::system(), call, &body, &ResendMissed { id, since, after }).await?;
+    let intent = ResendMissed { id, since, after, damaged: Mutex::default() };
+    let reply = write(app, &Organization::system(), call, &body, &intent).await?;
     app.hooks.wake_anywhere(EndpointId::parse(id)).await?;
-    Ok(reply)
+    let damaged = intent.damaged.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(leaving_out(app, reply, &damaged))
 }
 
 struct ResendMissed<'a> {
@@ -76,6 +79,8 @@ struct ResendMissed<'a> {
     id: &'a str,
     since: Timestamp,
     after: Option<EventId>,
+    /// The rows because of which events were left out.
+    damaged: Mutex<Vec<DamagedRow>>,
 }
 
 impl Intent for ResendMissed<'_> {
@@ -91,17 +96,23 @@ impl Intent for ResendMissed<'_> {
                 // Begin after the cursor.
                 span.from = span.from.max(store::after(&event::key(organization, after)));
             }
-            let events = if span.is_empty() { Vec::new() } else { all_sound(store.scan(&span, MISSED_PAGE).await?)? };
-            let (mut batch, mut resent) = (Batch::default(), 0);
-            for record in &events {
-                let (event_id, kind) = event_of(record)?;
-                if endpoint.wants(&kind) && !arrived(store, &endpoint, event_id).await? {
+            let events = if span.is_empty() { Vec::new() } else { store.scan(&span, MISSED_PAGE).await? };
+            let (mut batch, mut resent, mut damaged) = (Batch::default(), 0, Vec::new());
+            for row in &events {
+                // The events behind a damaged one are made up for.
+                let missed = async {
+                    let (event_id, kind) = event_of(row.as_ref().map_err(|row| Error::Damaged(row.clone()))?)?;
+                    let is_missed = endpoint.wants(&kind) && !arrived(store, &endpoint, event_id).await?;
+                    Ok(is_missed.then_some((event_id, kind)))
+                };
+                if let Some((event_id, kind)) = Error::note_damage(missed.await, &mut damaged)?.flatten() {
                     fan_out::add(&mut batch, organization, endpoint.id, (event_id, &kind), edge)?;
                     resent += 1;
                 }
             }
+            *self.damaged.lock().unwrap_or_else(PoisonError::into_inner) = damaged;
             let more = events.len() == MISSED_PAGE;
-            let cursor = events.last().and_then(|record| record.key.id()).filter(|_| more);
+            let cursor = events.last().and_then(|row| key_of(row).id()).filter(|_| more);
             let body = json!({"object": "recovery", "examined": events.len(), "resent": resent, "has_more": more, "next_cursor": cursor});
             Ok(Prepared { batch, body: body.to_string().into(), revision: 1, object: None })
         })

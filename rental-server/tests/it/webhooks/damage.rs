@@ -22,7 +22,7 @@ const DAMAGED: &str = "rental_damaged_rows_total";
 const SKIPPED: &str = "a row of the store is damaged";
 
 /// Runs on the file of a server that has stopped.
-fn on_file<T>(directory: &Path, act: impl AsyncFnOnce(&Redb) -> T) -> T {
+pub(crate) fn on_file<T>(directory: &Path, act: impl AsyncFnOnce(&Redb) -> T) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime starts");
     let store = Redb::open(&directory.join("store.redb"), 16 << 20).expect("the server closed it");
     let done = runtime.block_on(act(&store));
@@ -31,7 +31,7 @@ fn on_file<T>(directory: &Path, act: impl AsyncFnOnce(&Redb) -> T) -> T {
 }
 
 /// Puts rows as no server would.
-fn put(directory: &Path, rows: Vec<(Key, &[u8])>) {
+pub(crate) fn put(directory: &Path, rows: Vec<(Key, &[u8])>) {
     let write = |(key, value): (Key, &[u8])| Write::Put(key, 1, value.to_vec().into(), Prior::Any);
     let batch = Batch { checks: Vec::new(), writes: rows.into_iter().map(write).collect() };
     assert_eq!(on_file(directory, async |store| store.commit(batch).await), Ok(Commit::Applied));
