@@ -56,7 +56,8 @@ pub(super) fn release_command(spec: &'static ResourceSpec, examples: &[&str]) ->
 }
 
 pub(super) fn release(spec: &'static ResourceSpec, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let request = Request::post(Access::Operator, &[spec.plural, text(matches, "id"), "release"], None);
+    let id = session.object_id(spec, text(matches, "id"))?;
+    let request = Request::post(Access::Operator, &[spec.plural, &id, "release"], None);
     session.object(&request.with_idempotency_key(chosen_key(matches))).map(drop)
 }
 

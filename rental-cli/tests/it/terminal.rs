@@ -237,10 +237,14 @@ fn amounts_of_lists_and_objects_have_all_decimals_of_their_currency() {
     let list = format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{vehicle}]}}"#);
     let shown = plain(&FakeServer::new(vec![ok(&list)]), &["vehicles", "list"], 140);
     assert!(shown.contains("  89.50 USD"), "{shown}");
-    let shown = plain(&FakeServer::new(vec![ok(vehicle)]), &["vehicles", "get", "1"], 80);
+    let shown =
+        plain(&FakeServer::new(vec![ok(vehicle)]), &["vehicles", "get", "0190d0f2-7c3a-7cc0-8000-000000000001"], 80);
     assert!(shown.contains(" 89.50 USD\n") && shown.contains(" 0.70 USD\n"), "{shown}");
     let json = FakeServer::new(vec![ok(vehicle)]);
-    assert_eq!(plain(&json, &["vehicles", "get", "1", "--json"], 80), format!("{vehicle}\n"));
+    assert_eq!(
+        plain(&json, &["vehicles", "get", "0190d0f2-7c3a-7cc0-8000-000000000001", "--json"], 80),
+        format!("{vehicle}\n")
+    );
 }
 
 #[test]
@@ -308,15 +312,15 @@ fn a_terminal_never_gets_what_it_would_obey_out_of_a_value() {
         body: "{\"error\":{\"type\":\"t\",\"code\":\"c\",\"message\":\"m\u{9b}2J\",\"param\":\"p\u{202e}\"}}".into(),
     };
     let cases: [(Reply, &[&str]); 11] = [
-        (ok(HOSTILE), &["customers", "get", "1"]),
-        (ok(HOSTILE), &["customers", "get", "1", "--json"]),
+        (ok(HOSTILE), &["customers", "get", "0190d0f2-7c3a-7cc0-8000-000000000001"]),
+        (ok(HOSTILE), &["customers", "get", "0190d0f2-7c3a-7cc0-8000-000000000001", "--json"]),
         (ok(&list), &["customers", "list"]),
         (ok(&list), &["customers", "list", "--json"]),
         (ok(&list), &["customers", "list", "--all", "--json"]),
-        (failure(), &["customers", "get", "1"]),
-        (failure(), &["customers", "get", "1", "--json"]),
+        (failure(), &["customers", "get", "0190d0f2-7c3a-7cc0-8000-000000000001"]),
+        (failure(), &["customers", "get", "0190d0f2-7c3a-7cc0-8000-000000000001", "--json"]),
         (ok(HOSTILE), &["export", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"]),
-        (ok(HOSTILE), &["customers", "get", "1", "--jq", ".raw_data.e"]),
+        (ok(HOSTILE), &["customers", "get", "0190d0f2-7c3a-7cc0-8000-000000000001", "--jq", ".raw_data.e"]),
         (ok(HOSTILE), &["api", "GET", "/v1/customers/1", "--jq", ".raw_data[]"]),
         (ok("a login page\u{1b}]0;x\u{7}"), &["api", "GET", "/v1/customers/1"]),
     ];
@@ -330,7 +334,11 @@ fn a_terminal_never_gets_what_it_would_obey_out_of_a_value() {
 
 #[test]
 fn json_on_a_terminal_keeps_its_value() {
-    let shown = plain(&FakeServer::new(vec![ok(HOSTILE)]), &["customers", "get", "1", "--json"], 140);
+    let shown = plain(
+        &FakeServer::new(vec![ok(HOSTILE)]),
+        &["customers", "get", "0190d0f2-7c3a-7cc0-8000-000000000001", "--json"],
+        140,
+    );
     let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
     assert_eq!(value(&shown), value(HOSTILE));
 }
