@@ -167,7 +167,9 @@ fn show(
         tally.attached += u64::from(record.text("attached").as_deref() == Some("true"));
         let cell = |(_, member): &(&str, &str)| match *member {
             "amount" if session.out.is_terminal() => record.amount(member),
-            member => record.text(member).map(|text| names.names.get(&text).map_or(text.clone(), str::to_owned)),
+            member => {
+                record.text(member).map(|text| names.names.get(&text).map_or_else(|| text.clone(), str::to_owned))
+            }
         };
         rows.push(columns.iter().map(|column| cell(column).unwrap_or_default()).collect::<Vec<_>>());
     }
