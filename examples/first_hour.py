@@ -26,7 +26,7 @@ STAGES = [
     ("webhooks.md", "express", 10),
     ("webhooks.md", "flask", 10),
     ("operator.md", "", 5),
-    ("month.md", "", 10),
+    ("month.md", "", 5),
 ]
 
 
