@@ -26,6 +26,7 @@ STAGES = [
     ("webhooks.md", "express", 10),
     ("webhooks.md", "flask", 10),
     ("operator.md", "", 5),
+    ("month.md", "", 5),
 ]
 
 

@@ -24,6 +24,7 @@ pub(crate) fn flag(field: &str) -> String {
         "default_currency" => "currency".into(),
         "lines" => "line".into(),
         "events" => "event".into(),
+        "assignments" => "assignment".into(),
         "customer_id" | "vehicle_id" | "rental_id" | "invoice_id" | "organization_id" => {
             field.trim_end_matches("_id").into()
         }

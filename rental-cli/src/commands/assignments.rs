@@ -18,9 +18,9 @@ use rental_core::resources::{assignment::AssignmentKind, vehicle::SPEC};
 const COLUMNS: [&str; 5] = ["kind", "number", "state", "from", "to"];
 
 pub(super) fn commands() -> [Command; 2] {
-    let show = ["rental-cli vehicles assignments ID"];
+    let show = ["rental-cli vehicles assignments LZA7293"];
     let assign = [
-        "rental-cli vehicles assign ID --assignment plate=ABC1234,state=NY --assignment toll_tag=00412345678,to=2026-06-15T14:00:00Z",
+        "rental-cli vehicles assign LZA7293 --assignment plate=LZA7293,state=NY --assignment toll_tag=00412345678,to=2026-06-15T14:00:00Z",
         "rental-cli vehicles assign ID --none",
     ];
     let about = "Show which transponders and plates a vehicle has and had, and when (operator)";
@@ -43,7 +43,8 @@ pub(super) fn commands() -> [Command; 2] {
 
 /// Runs `assignments` or `assign`.
 pub(super) fn run(verb: &str, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let path = [SPEC.plural, text(matches, "id"), "assignments"];
+    let id = session.object_id(&SPEC, text(matches, "id"))?;
+    let path = [SPEC.plural, &id, "assignments"];
     let request = match verb {
         "assign" => {
             let list = JsonText::list(matches.get_many::<JsonText>("assignment").into_iter().flatten());

@@ -1,7 +1,12 @@
 //! Organizations by their exact names, so that nobody has to copy ids. The server has no index of names: all pages are read,
 //! up to a bound.
 
-use crate::{client::api::Api, commands::pages, failure::Failure, output::record::Record};
+use crate::{
+    client::{access::Access, api::Api},
+    commands::pages,
+    failure::Failure,
+    output::record::Record,
+};
 use rental_core::resources::organization::SPEC;
 use uuid::Uuid;
 
@@ -18,7 +23,7 @@ pub(super) fn is_id(text: &str) -> bool {
 /// The id of the one organization that has exactly this name.
 pub(super) fn resolve(api: &Api, name: &str) -> Result<String, Failure> {
     let (mut same, mut similar) = (Vec::new(), None);
-    let is_complete = pages::each_object(api, &[SPEC.plural], &[], MAX_PAGES, |raw| {
+    let is_complete = pages::each_object((api, Access::Operator), &[SPEC.plural], &[], MAX_PAGES, |raw| {
         let record = Record::read(raw.get())?;
         if let Some((id, known)) = record.text("id").zip(record.text("name")) {
             if known == name {

@@ -23,11 +23,11 @@ const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Organiz
 const LONGEST_LINE: u64 = 8192;
 
 fn command() -> Command {
-    let list = ["rental-cli calendar-feeds list --vehicle ID"];
+    let list = ["rental-cli calendar-feeds list --vehicle LZA7293"];
     let get = ["rental-cli calendar-feeds get ID"];
     let create = [
-        "rental-cli calendar-feeds create --vehicle ID --url -",
-        "rental-cli calendar-feeds create --vehicle ID --url https://calendar.example.com/1234.ics --interval-minutes 60",
+        "rental-cli calendar-feeds create --vehicle LZA7293 --url -",
+        "rental-cli calendar-feeds create --vehicle LZA7293 --url https://calendar.example.com/1234.ics --interval-minutes 60",
     ];
     let poll = ["rental-cli calendar-feeds poll ID"];
     let delete = ["rental-cli calendar-feeds delete ID"];

@@ -3,7 +3,7 @@
 use crate::{
     client::{access::Access, request::Request},
     commands::{
-        candidates,
+        by_field, by_number, candidates,
         fields::{self, Body},
         group::with_examples,
         json_text::JsonText,
@@ -14,7 +14,11 @@ use crate::{
     failure::Failure,
 };
 use clap::{Arg, ArgMatches, Command};
-use rental_core::{request::body::Verb, resources::organization, schema::ResourceSpec};
+use rental_core::{
+    request::body::Verb,
+    resources::{invoice, organization, spec_of},
+    schema::{FieldSpec, Kind, ResourceSpec},
+};
 use reqwest::header::HeaderValue;
 use std::time::Duration;
 
@@ -136,8 +140,11 @@ pub(crate) fn writing(command: Command) -> Command {
 
 /// Builds the positional `ID`.
 pub(crate) fn id(spec: &'static ResourceSpec) -> Arg {
-    let (name, what) =
-        if spec.object == organization::SPEC.object { (fields::ID_OR_NAME, "Id or name") } else { ("ID", "Id") };
+    let (name, what) = match by_field::names(spec.object) {
+        _ if spec.object == organization::SPEC.object => (fields::ID_OR_NAME, "Id or name".to_owned()),
+        Some(names) => (by_field::placeholder(spec.object).unwrap_or("ID"), capitalized(&format!("{names} or id"))),
+        None => ("ID", "Id".to_owned()),
+    };
     Arg::new("id")
         .value_name(name)
         .required(true)
@@ -173,7 +180,7 @@ impl Collection {
         match verb {
             "list" => self.list(matches, session, &[self.spec.plural]),
             "get" => {
-                session.object(&Request::get(self.access, &[self.spec.plural, self.id(matches, session)?])).map(drop)
+                session.object(&Request::get(self.access, &[self.spec.plural, &self.id(matches, session)?])).map(drop)
             }
             "create" => self.create(matches, session, Body::read(matches, self.spec, Verb::Create)?).map(drop),
             "update" | "attach" => self.update(matches, session, Body::read(matches, self.spec, Verb::Update)?),
@@ -181,14 +188,18 @@ impl Collection {
         }
     }
 
-    /// The id of the object that a command names: of an organization, also by its name.
-    fn id<'a>(&self, matches: &'a ArgMatches, session: &'a Session) -> Result<&'a str, Failure> {
+    /// The id of the object that a command names.
+    fn id(&self, matches: &ArgMatches, session: &Session) -> Result<String, Failure> {
         let text = text(matches, "id");
-        if self.spec.object == organization::SPEC.object { session.organization_id(text) } else { Ok(text) }
+        if self.spec.object == organization::SPEC.object {
+            return session.organization_id(text).map(str::to_owned);
+        }
+        session.object_id(self.spec, text)
     }
 
     /// Creates an object, prints it, and returns its JSON.
-    pub(crate) fn create(&self, matches: &ArgMatches, session: &Session, body: Body) -> Result<String, Failure> {
+    pub(crate) fn create(&self, matches: &ArgMatches, session: &Session, mut body: Body) -> Result<String, Failure> {
+        body.name_ids(self.spec, session)?;
         let request = Request::post(self.access, &[self.spec.plural], Some(body.into_json()));
         session.object(&request.with_idempotency_key(chosen_key(matches)))
     }
@@ -201,15 +212,32 @@ impl Collection {
         matches: &ArgMatches,
         session: &Session,
     ) -> Result<String, Failure> {
-        let request = Request::post(self.access, &[self.spec.plural, text(matches, "id"), word], body);
+        let request = Request::post(self.access, &[self.spec.plural, &self.id(matches, session)?, word], body);
         session.object(&request.with_idempotency_key(chosen_key(matches)))
     }
 
     /// Prints the list at `path`.
     pub(crate) fn list(&self, matches: &ArgMatches, session: &Session, path: &[&str]) -> Result<(), Failure> {
         let mut query = fields::query(matches, self.spec);
-        for (_, value) in query.iter_mut().filter(|(name, _)| name == "organization") {
-            *value = session.organization_id(value)?.to_owned();
+        for (name, value) in &mut query {
+            match self
+                .spec
+                .filters
+                .iter()
+                .find(|filter| filter.param == name)
+                .and_then(|filter| self.spec.field(filter.field))
+            {
+                _ if name == "organization" => *value = session.organization_id(value)?.to_owned(),
+                Some(FieldSpec { kind: Kind::Reference("invoice"), .. }) => {
+                    *value = by_number::resolve(&invoice::SPEC, value, (self.access, matches), session)?;
+                }
+                Some(FieldSpec { kind: Kind::Reference(object), .. }) => {
+                    if let Some(spec) = spec_of(object) {
+                        *value = session.object_id(spec, value)?;
+                    }
+                }
+                _ => {}
+            }
         }
         session.list(self.spec, &fields::wanted(matches), |cursor, size| {
             let mut query = query.clone();
@@ -223,11 +251,13 @@ impl Collection {
     }
 
     /// Changes an object and prints it.
-    pub(crate) fn update(&self, matches: &ArgMatches, session: &Session, body: Body) -> Result<(), Failure> {
+    pub(crate) fn update(&self, matches: &ArgMatches, session: &Session, mut body: Body) -> Result<(), Failure> {
         if body.is_empty() {
             return Err(Failure::Usage("nothing was changed: give at least one field".into()));
         }
-        let request = Request::patch(self.access, &[self.spec.plural, self.id(matches, session)?], body.into_json());
+        let id = self.id(matches, session)?;
+        body.name_ids(self.spec, session)?;
+        let request = Request::patch(self.access, &[self.spec.plural, &id], body.into_json());
         session.object(&request.with_idempotency_key(chosen_key(matches))).map(drop)
     }
 }
@@ -235,6 +265,12 @@ impl Collection {
 /// Returns a name of the API as English words: `API key` for `api_key`.
 fn display_name(name: &str) -> String {
     name.replace("api_", "API ").replace('_', " ")
+}
+
+/// The text with a capital first letter.
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 fn with_article(spec: &ResourceSpec) -> String {

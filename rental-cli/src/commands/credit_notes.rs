@@ -12,6 +12,7 @@ use crate::{
         session::Session,
     },
     failure::Failure,
+    output::record::Record,
 };
 use clap::{Arg, ArgMatches, Command};
 use rental_core::{
@@ -65,10 +66,9 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         "create" => {
             let mut body = Body::read(matches, &SPEC, Verb::Create)?;
             let invoice = matches.get_one::<JsonText>("invoice_id").and_then(JsonText::text).unwrap_or_default();
-            body.replace(
-                "invoice_id",
-                &by_number::resolve(&invoice::SPEC, &invoice, (Access::Operator, matches), session)?,
-            );
+            let invoice = by_number::resolve(&invoice::SPEC, &invoice, (Access::Operator, matches), session)?;
+            body.replace("invoice_id", &invoice);
+            place_lines(&mut body, &invoice, session)?;
             let path = [organization::SPEC.plural, session.organization(matches)?, SPEC.plural];
             Request::post(Access::Operator, &path, Some(body.into_json()))
         }
@@ -95,7 +95,8 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
 /// Builds `invoices credit ID`.
 pub(super) fn of_invoice() -> Command {
     let examples = [
-        "rental-cli invoices credit INV-000042 --line 0 --line 2=4.50 --reason 'Toll of another car' --rebill true",
+        "rental-cli invoices credit INV-000042 --line toll:61231234567 --reason 'Toll of another car' --rebill true",
+        "rental-cli invoices credit INV-000042 --line 0 --line 2=4.50",
         "rental-cli invoices credit INV-000042 --reason Kindness",
     ];
     let about = "Create a credit note for an invoice: for lines of it, or for all that is left of it";
@@ -107,7 +108,35 @@ pub(super) fn of_invoice() -> Command {
 /// Runs `invoices credit ID`.
 pub(super) fn credit(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let id = by_number::resolve(&invoice::SPEC, text(matches, "id"), (Access::Operator, matches), session)?;
-    let body = Body::read(matches, &SPEC, Verb::Create)?.into_json();
-    let request = Request::post(Access::Operator, &[invoice::SPEC.plural, &id, "credit"], Some(body));
+    let mut body = Body::read(matches, &SPEC, Verb::Create)?;
+    place_lines(&mut body, &id, session)?;
+    let request = Request::post(Access::Operator, &[invoice::SPEC.plural, &id, "credit"], Some(body.into_json()));
     session.object(&request.with_idempotency_key(chosen_key(matches))).map(drop)
+}
+
+/// Replaces lines that name a toll, violation or rental by their places on the invoice.
+fn place_lines(body: &mut Body, invoice: &str, session: &Session) -> Result<(), Failure> {
+    let Some(value) = body.field_mut("lines") else { return Ok(()) };
+    let mut lines = value.items();
+    let mut of_invoice: Option<Vec<Record>> = None;
+    for line in &mut lines {
+        let Some((spec, member, name)) = fields::billed(line) else { continue };
+        let of_invoice = match &mut of_invoice {
+            Some(read) => read,
+            None => {
+                let request = Request::get(Access::Organization, &[invoice::SPEC.plural, invoice]);
+                of_invoice.insert(Record::read(&session.send(&request)?)?.list("lines"))
+            }
+        };
+        let id = session.object_id(spec, &name)?;
+        let place = of_invoice.iter().position(|billed| billed.text(member).as_ref() == Some(&id));
+        let place = place.ok_or_else(|| Failure::Unsuccessful {
+            kind: "not_found",
+            problem: format!("this invoice does not bill {} {name}", spec.object),
+            hint: "`rental-cli invoices get` shows what an invoice bills",
+        })?;
+        *line = line.at_place(place);
+    }
+    *value = JsonText::list(&lines);
+    Ok(())
 }

@@ -27,10 +27,13 @@ fn command() -> Command {
     let create =
         ["rental-cli customers create --full-name 'Ada Lovelace' --email ada@example.com --phone +14155550123"];
     let update = [
-        "rental-cli customers update ID --notes 'Prefers morning pickups'",
-        "rental-cli customers update ID --clear phone",
+        "rental-cli customers update ada@example.com --notes 'Prefers morning pickups'",
+        "rental-cli customers update ada@example.com --clear phone",
     ];
-    let erase = ["rental-cli customers erase ID --organization ID", "rental-cli customers erase ID --yes --json"];
+    let erase = [
+        "rental-cli customers erase ada@example.com --organization ID",
+        "rental-cli customers erase ada@example.com --yes --json",
+    ];
     let erasure = ["rental-cli customers erasure ID"];
     let command = Command::new(GROUP.name)
         .about("Manage customers (erase, erasure: operator; all else: organization)")
@@ -59,7 +62,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let (verb, matches) = collection::verb(matches)?;
     match verb {
         "erase" => erase(matches, session),
-        "erasure" => session.object(&report(text(matches, "id"))).map(drop),
+        "erasure" => session.object(&report(&session.object_id(&SPEC, text(matches, "id"))?)).map(drop),
         _ => COLLECTION.run(verb, matches, session),
     }
 }
@@ -70,8 +73,10 @@ fn report(id: &str) -> Request {
 
 /// Erases a customer, and waits until everything that is stored is rewritten.
 fn erase(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let (id, organization) = (text(matches, "id"), session.organization(matches)?);
-    confirm::confirm(matches, &format!("Erase the personal data of customer {id} for good"))?;
+    let (name, organization) = (text(matches, "id"), session.organization(matches)?);
+    let id = &session.object_id(&SPEC, name)?;
+    let also = if id == name { String::new() } else { format!(" ({id})") };
+    confirm::confirm(matches, &format!("Erase the personal data of customer {name}{also} for good"))?;
     let body = serde_json::json!({"organization_id": organization}).to_string();
     let request = Request::post(Access::Operator, &[SPEC.plural, id, "erase"], Some(body));
     let mut json = session.send(&request.with_idempotency_key(chosen_key(matches)))?;

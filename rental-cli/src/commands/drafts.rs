@@ -94,7 +94,39 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
             session.out.note(&format!("it is not known which {what} fit a rental and are not attached: {problem}"));
         }
     }
+    if !dry_run && session.out.has_notes() {
+        for spec in [&toll::SPEC, &violation::SPEC] {
+            note_unbilled(spec, session.organization(matches)?, session);
+        }
+    }
     Ok(())
+}
+
+/// Says how many of the newest 100 unbilled tolls or violations have a customer: the run did not bill them. Without an API key of
+/// this organization it says nothing: only such a key can list them.
+fn note_unbilled(spec: &ResourceSpec, organization: &str, session: &Session) {
+    let get = |path: &str, query: &[(&str, &str)]| {
+        let query = query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        session.send(&Request::get(Access::Organization, &[path]).with_query(query)).ok()
+    };
+    let organization_of_key = || Record::read(&get("me", &[])?).ok()?.text("organization_id");
+    let unbilled = || Page::read(&get(spec.plural, &[("billed", "false"), ("limit", "100")])?).ok();
+    let Some(page) = organization_of_key().filter(|of_key| of_key == organization).and_then(|_| unbilled()) else {
+        return;
+    };
+    let attached =
+        page.data.iter().filter(|raw| Record::read(raw.get()).is_ok_and(|record| record.text("customer_id").is_some()));
+    let count = attached.count() as u64;
+    if count > 0 {
+        let at_least = if page.has_more { "at least " } else { "" };
+        let (has, none) = if count == 1 { ("has", "it has none") } else { ("have", "they have none") };
+        session.out.note(&format!(
+            "{at_least}{} {has} a customer and no invoice: the rental is not completed, or was billed before, or {none}; `rental-cli {plural} list --billed false` shows them, and `rental-cli invoices create --customer EMAIL --line {}:NUMBER` bills one",
+            counted(count, spec.plural),
+            spec.object,
+            plural = spec.plural
+        ));
+    }
 }
 
 /// Says how many of the newest 100 unattached tolls or violations fit a rental: no invoice bills them before they are attached.

@@ -15,6 +15,7 @@ use clap::{
 };
 use rental_core::{
     request::{body::Verb, page},
+    resources::{rental, spec_of, toll, violation},
     schema::{FieldSpec, Kind, Presence, ResourceSpec},
 };
 
@@ -189,9 +190,29 @@ impl Body {
 
     /// Replaces the text of a field that is there.
     pub(crate) fn replace(&mut self, name: &str, text: &str) {
-        if let Some((_, value)) = self.0.iter_mut().find(|(known, _)| *known == name) {
+        if let Some(value) = self.field_mut(name) {
             *value = JsonText::string(text);
         }
+    }
+
+    /// Replaces what people call objects by the ids of these objects, in fields and in the lines of an invoice.
+    pub(crate) fn name_ids(&mut self, spec: &'static ResourceSpec, session: &Session) -> Result<(), Failure> {
+        for (name, value) in &mut self.0 {
+            match spec.field(name).map(|field| field.kind) {
+                Some(Kind::Reference(object)) if *name != ORGANIZATION => {
+                    if let Some((spec, text)) = spec_of(object).zip(value.text()) {
+                        *value = JsonText::string(&session.object_id(spec, &text)?);
+                    }
+                }
+                Some(Kind::Lines) => {
+                    let lines: Result<Vec<_>, _> =
+                        value.items().iter().map(|line| line_with_id(line, session)).collect();
+                    *value = JsonText::list(&lines?);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Sets the id of the organization that the flag, the environment or the profile names.
@@ -205,6 +226,11 @@ impl Body {
         Ok(())
     }
 
+    /// The value of a field.
+    pub(crate) fn field_mut(&mut self, name: &str) -> Option<&mut JsonText> {
+        self.0.iter_mut().find(|(known, _)| *known == name).map(|(_, value)| value)
+    }
+
     /// Whether the body has no field.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -216,6 +242,20 @@ impl Body {
             self.0.iter().map(|(name, value)| format!("\"{name}\":{}", value.as_str())).collect();
         format!("{{{}}}", members.join(","))
     }
+}
+
+/// A line of an invoice: its toll, violation or rental by its id.
+fn line_with_id(line: &JsonText, session: &Session) -> Result<JsonText, Failure> {
+    match billed(line) {
+        Some((spec, member, name)) => Ok(JsonText::object(&[(member, &session.object_id(spec, &name)?)])),
+        None => Ok(line.clone()),
+    }
+}
+
+/// What a line bills: its resource, the member with it, and what the line calls it.
+pub(crate) fn billed(line: &JsonText) -> Option<(&'static ResourceSpec, &'static str, String)> {
+    let sources = [(&toll::SPEC, "toll_id"), (&violation::SPEC, "violation_id"), (&rental::SPEC, "rental_id")];
+    sources.into_iter().find_map(|(spec, member)| Some((spec, member, line.member(member)?)))
 }
 
 fn accepted(spec: &'static ResourceSpec, verb: Verb) -> impl Iterator<Item = &'static FieldSpec> {
@@ -337,6 +377,9 @@ mod tests {
     #[test]
     fn required_fields_are_asked_for_at_once() {
         let message = parse(&rental::SPEC, Verb::Create, "").unwrap_err();
-        assert!(message.contains("--customer <ID>") && message.contains("--vehicle <ID>"), "{message}");
+        assert!(
+            message.contains("--customer <ID|EMAIL|NAME>") && message.contains("--vehicle <ID|PLATE>"),
+            "{message}"
+        );
     }
 }

@@ -59,23 +59,25 @@ trait Plain: Resource {
 
 impl Plain for Block {
     const ABOUT: &'static str = "Manage blocks: nights on which a vehicle is not for rent";
-    const LIST: &'static [&'static str] = &["rental-cli blocks list --vehicle ID --status active"];
+    const LIST: &'static [&'static str] = &["rental-cli blocks list --vehicle LZA7293 --status active"];
     const GET: &'static [&'static str] = &["rental-cli blocks get ID"];
-    const CREATE: &'static [&'static str] =
-        &["rental-cli blocks create --vehicle ID --start-date 2026-07-01 --end-date 2026-07-03 --reason maintenance"];
+    const CREATE: &'static [&'static str] = &[
+        "rental-cli blocks create --vehicle LZA7293 --start-date 2026-07-01 --end-date 2026-07-03 --reason maintenance",
+    ];
     const UPDATE: &'static [&'static str] =
         &["rental-cli blocks update ID --status cancelled", "rental-cli blocks update ID --end-date 2026-07-04"];
 }
 
 impl Plain for Rental {
     const ABOUT: &'static str = "Manage rentals: bookings of a vehicle by a customer";
-    const LIST: &'static [&'static str] = &["rental-cli rentals list --status ACTIVE --customer ID"];
-    const GET: &'static [&'static str] = &["rental-cli rentals get ID"];
-    const CREATE: &'static [&'static str] =
-        &["rental-cli rentals create --customer ID --vehicle ID --start-date 2026-06-01 --end-date 2026-06-05"];
+    const LIST: &'static [&'static str] = &["rental-cli rentals list --status ACTIVE --customer ada@example.com"];
+    const GET: &'static [&'static str] = &["rental-cli rentals get B1001"];
+    const CREATE: &'static [&'static str] = &[
+        "rental-cli rentals create --customer ada@example.com --vehicle LZA7293 --start-date 2026-06-01 --end-date 2026-06-05",
+    ];
     const UPDATE: &'static [&'static str] = &[
-        "rental-cli rentals update ID --status COMPLETED --damage-at-return true",
-        "rental-cli rentals update ID --end-date 2026-06-07",
+        "rental-cli rentals update B1001 --status COMPLETED --damage-at-return true",
+        "rental-cli rentals update B1001 --end-date 2026-06-07",
     ];
 }
 

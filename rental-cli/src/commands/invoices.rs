@@ -14,19 +14,22 @@ use crate::{
     failure::Failure,
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use rental_core::{request::body::Verb, resources::invoice::SPEC};
+use rental_core::{
+    request::body::Verb,
+    resources::{invoice::SPEC, rental},
+};
 
 pub(crate) const GROUP: Group = Group { name: "invoices", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Organization };
 
 fn command() -> Command {
-    let list = ["rental-cli invoices list --status open --customer ID"];
+    let list = ["rental-cli invoices list --status open --customer ada@example.com"];
     let get = ["rental-cli invoices get INV-000042"];
     let create = [
-        "rental-cli invoices create --organization ID --customer ID --line 'Extra cleaning=12.50'",
-        "rental-cli invoices create --organization ID --customer ID --line '4 nights=358' --line Toll=6.94",
-        "rental-cli invoices create --organization ID --rental ID --with-tolls --with-violations",
+        "rental-cli invoices create --customer ada@example.com --line 'Extra cleaning=12.50'",
+        "rental-cli invoices create --customer ada@example.com --line '4 nights=358' --line toll:61231234567",
+        "rental-cli invoices create --rental B1001 --with-tolls --with-violations",
     ];
     let pay = ["rental-cli invoices pay INV-000042"];
     let printed = ["rental-cli invoices print INV-000042 --to INV-000042.html"];
@@ -65,6 +68,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
             let path = ["organizations", session.organization(matches)?, SPEC.plural, "drafts"];
             let [tolls, violations] = ["with_tolls", "with_violations"].map(|name| matches.get_flag(name));
             let rental = matches.get_one::<JsonText>("rental_id").and_then(JsonText::text);
+            let rental = rental.map(|rental| session.object_id(&rental::SPEC, &rental)).transpose()?;
             let body = serde_json::json!({
                 "rental_id": rental, "with_tolls": tolls, "with_violations": violations,
             });
@@ -73,9 +77,10 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         "credit" => return credit_notes::credit(matches, session),
         "draft-all" => return drafts::run(matches, session),
         "create" => {
-            let body = Body::read(matches, &SPEC, Verb::Create)?.into_json();
             let path = ["organizations", session.organization(matches)?, SPEC.plural];
-            Request::post(Access::Operator, &path, Some(body))
+            let mut body = Body::read(matches, &SPEC, Verb::Create)?;
+            body.name_ids(&SPEC, session)?;
+            Request::post(Access::Operator, &path, Some(body.into_json()))
         }
         "pdf" | "print" => return documents::save(&SPEC, verb, matches, session),
         "pay" | "void" => {

@@ -2,11 +2,13 @@
 //!
 //! Only the form is checked here, such as that a number is a JSON number. The server checks the rules of each field.
 
+use crate::commands::by_field;
 use clap::{
     Arg, Command,
     builder::{PossibleValue, TypedValueParser, ValueParser},
 };
 use rental_core::{resources::event::EVENT_NAMES, schema::Kind};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::{ffi::OsStr, fs::File, io::Read};
 
@@ -59,6 +61,30 @@ impl JsonText {
         serde_json::from_str(&self.0).ok()
     }
 
+    /// The items of a JSON list; none for any other value.
+    pub(crate) fn items(&self) -> Vec<Self> {
+        let items: Vec<&RawValue> = serde_json::from_str(&self.0).unwrap_or_default();
+        items.into_iter().map(|item| Self(item.get().to_owned())).collect()
+    }
+
+    /// The text of a member of a JSON object; `None` when there is none, or it is no text.
+    pub(crate) fn member(&self, name: &str) -> Option<String> {
+        let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&self.0).ok()?;
+        object.get(name)?.as_str().map(str::to_owned)
+    }
+
+    /// This line of a credit note, at its place on the invoice.
+    pub(crate) fn at_place(&self, place: usize) -> Self {
+        #[derive(Deserialize)]
+        struct Line<'a> {
+            #[serde(borrow)]
+            amount: Option<&'a RawValue>,
+        }
+        let amount = serde_json::from_str::<Line<'_>>(&self.0).ok().and_then(|line| line.amount);
+        let amount = amount.map_or_else(String::new, |amount| format!(",\"amount\":{}", amount.get()));
+        Self(format!("{{\"line\":{place}{amount}}}"))
+    }
+
     /// The text.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
@@ -77,27 +103,35 @@ impl JsonText {
         Ok(Self(raw.get().to_owned()))
     }
 
-    /// A line of an invoice: `Text=12.50`, or `toll:ID`. The last `=` separates, so that the text may contain `=`.
+    /// A line of an invoice: `Text=12.50`, or `toll:NUMBER`. The last `=` separates, so that the text may contain `=`.
     fn line(text: &str) -> Result<Self, String> {
         if let Some((source @ ("rental" | "toll" | "violation"), id)) = text.split_once(':')
             && !id.contains('=')
         {
             return Ok(Self(format!("{{\"{source}_id\":{}}}", Self::string(id).0)));
         }
-        let shapes = "write it as 'Text=12.50', or as toll:ID, violation:ID or rental:ID";
+        let shapes = "write it as 'Text=12.50', or as toll:NUMBER, violation:NUMBER or rental:BOOKING, or with an id";
         let (description, amount) = text.rsplit_once('=').ok_or(shapes)?;
         let amount = Self::number(amount)?;
         Ok(Self(format!("{{\"description\":{},\"amount\":{}}}", Self::string(description).0, amount.0)))
     }
 
-    /// A line of a credit note: `0`, or `0=12.50`.
+    /// A line of a credit note: `0` or `0=12.50`. `toll:NUMBER=12.50` becomes an object with `toll_id`, which the API does not
+    /// know: `credit_notes` replaces it by the place of the line.
     fn credit_line(text: &str) -> Result<Self, String> {
-        let (line, amount) = text.split_once('=').map_or((text, None), |(line, amount)| (line, Some(amount)));
-        let line =
-            Self::whole_number(line).map_err(|_| "write it as 0 or 0=12.50: the first line of an invoice is 0")?;
+        let (line, amount) = text.rsplit_once('=').map_or((text, None), |(line, amount)| (line, Some(amount)));
+        let line = match line.split_once(':') {
+            Some((source @ ("rental" | "toll" | "violation"), name)) if !name.is_empty() => {
+                format!("\"{source}_id\":{}", Self::string(name).0)
+            }
+            _ => {
+                let shapes = "write it as 0 or 0=12.50, where the first line of an invoice is 0, or as toll:NUMBER, violation:NUMBER or rental:BOOKING";
+                format!("\"line\":{}", Self::whole_number(line).map_err(|_| shapes)?.0)
+            }
+        };
         let amount = amount.map(Self::number).transpose()?;
         let amount = amount.map_or_else(String::new, |amount| format!(",\"amount\":{}", amount.0));
-        Ok(Self(format!("{{\"line\":{}{amount}}}", line.0)))
+        Ok(Self(format!("{{{line}{amount}}}")))
     }
 }
 
@@ -135,7 +169,8 @@ fn truth(text: &str) -> Result<JsonText, String> {
 /// Placeholder for values of `kind` in help.
 pub(crate) fn placeholder(kind: Kind) -> &'static str {
     match kind {
-        Kind::Id | Kind::Reference(_) | Kind::References(_) => "ID",
+        Kind::Reference(object) => by_field::placeholder(object).unwrap_or("ID"),
+        Kind::Id | Kind::References(_) => "ID",
         Kind::Money => "AMOUNT",
         Kind::Percent => "PERCENT",
         Kind::Integer(..) => "NUMBER",
@@ -147,8 +182,8 @@ pub(crate) fn placeholder(kind: Kind) -> &'static str {
         Kind::Phone => "PHONE",
         Kind::Language => "TAG",
         Kind::Json(_) => "JSON|@FILE",
-        Kind::Lines => "TEXT=AMOUNT|toll:ID|violation:ID|rental:ID",
-        Kind::CreditLines => "INDEX[=AMOUNT]",
+        Kind::Lines => "TEXT=AMOUNT|toll:NUMBER|violation:NUMBER|rental:BOOKING",
+        Kind::CreditLines => "INDEX|toll:NUMBER|violation:NUMBER|rental:BOOKING[=AMOUNT]",
         Kind::Word(_) => "WORD",
         Kind::Url => "URL",
         Kind::TimeZone => "ZONE",

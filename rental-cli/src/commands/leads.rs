@@ -23,9 +23,9 @@ fn command() -> Command {
     let get = ["rental-cli leads get ID"];
     let create = [
         "rental-cli leads create --source-channel website --raw-data '{\"message\":\"Need an SUV in June\"}'",
-        "rental-cli leads create --customer ID --raw-data @form.json",
+        "rental-cli leads create --customer ada@example.com --raw-data @form.json",
     ];
-    let update = ["rental-cli leads update ID --status CONVERTED --customer ID"];
+    let update = ["rental-cli leads update ID --status CONVERTED --customer ada@example.com"];
     let organization = collection::organization("Organization of the leads");
     let command = Command::new(GROUP.name)
         .about("Record inquiries from intake forms (create: organization; list, get, update: operator)")

@@ -49,15 +49,21 @@ impl<'a> LookUp<'a> {
                 wanted.extend(id.zip(references::plural(column.field(), &record)));
             }
         }
+        self.find(wanted);
+        Ok(())
+    }
+
+    /// Adds the names of objects that are given by id and collection.
+    pub(super) fn find(&mut self, wanted: BTreeSet<(String, String)>) {
+        let wanted = wanted.into_iter().filter(|(id, _)| !self.tried.contains(id));
         let room = MOST_NAMES.saturating_sub(self.tried.len());
-        let wanted: Vec<(String, String)> = wanted.into_iter().take(room).collect();
+        let wanted: Vec<(String, String)> = wanted.take(room).collect();
         let started = Instant::now();
         for (id, name) in self.look_up(&wanted) {
             self.names.insert(id, name);
         }
         self.time_left = self.time_left.saturating_sub(started.elapsed());
         self.tried.extend(wanted.into_iter().map(|(id, _)| id));
-        Ok(())
     }
 
     fn look_up(&self, wanted: &[(String, String)]) -> Vec<(String, String)> {

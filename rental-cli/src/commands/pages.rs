@@ -1,4 +1,4 @@
-//! Reads an operator's list page by page.
+//! Reads a list page by page.
 
 use crate::{
     client::{access::Access, api::Api, request::Request},
@@ -10,10 +10,10 @@ use serde_json::value::RawValue;
 /// Maximum objects of a page.
 pub(super) const MAX_LIMIT: u32 = 100;
 
-/// Gives the objects of an operator's list to `visit`, newest first, as long as it returns true. Returns whether this were all
+/// Gives the objects of a list to `visit`, newest first, as long as it returns true. Returns whether this were all
 /// objects of the list: false if `visit` ended it, and after `pages` pages if there are more.
 pub(super) fn each_object(
-    api: &Api,
+    (api, access): (&Api, Access),
     path: &[&str],
     query: &[(String, String)],
     pages: usize,
@@ -24,7 +24,7 @@ pub(super) fn each_object(
         let mut query = query.to_vec();
         query.push(("limit".into(), MAX_LIMIT.to_string()));
         query.extend(cursor.take().map(|cursor| ("starting_after".to_owned(), cursor)));
-        let request = Request::get(Access::Operator, path).with_query(query);
+        let request = Request::get(access, path).with_query(query);
         let page = Page::read(&record::json(api.send(&request)?)?)?;
         for raw in &page.data {
             if !visit(raw)? {

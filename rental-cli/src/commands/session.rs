@@ -2,12 +2,13 @@
 
 use crate::{
     client::{
+        access::Access,
         api::{Api, Secrets},
         request::Request,
         trace::Trace,
     },
     commands::{
-        by_name,
+        by_field, by_name,
         names::LookUp,
         pages::{MAX_LIMIT, each_object},
     },
@@ -64,6 +65,11 @@ impl Session {
                 Ok(self.organization.get_or_init(|| id))
             }
         }
+    }
+
+    /// Id of the object that a text names: by its id, or by what people call it. Asks the server unless it is an id.
+    pub(crate) fn object_id(&self, spec: &'static ResourceSpec, text: &str) -> Result<String, Failure> {
+        by_field::resolve(&self.api, spec, text)
     }
 
     /// Sends a request and returns the JSON of the response.
@@ -155,7 +161,7 @@ pub(crate) fn any_object(
     mut is: impl FnMut(&RawValue) -> Result<bool, Failure>,
 ) -> Result<bool, Failure> {
     let mut found = false;
-    each_object(api, path, query, MAX_PAGES, |raw| {
+    each_object((api, Access::Operator), path, query, MAX_PAGES, |raw| {
         found = is(raw)?;
         Ok(!found)
     })?;

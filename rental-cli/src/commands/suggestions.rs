@@ -6,6 +6,7 @@ use crate::{
         collection::{self, chosen_key, text},
         group::with_examples,
         json_text::JsonText,
+        names::LookUp,
         session::Session,
     },
     failure::Failure,
@@ -17,9 +18,13 @@ use crate::{
     text::tsv_cell,
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use rental_core::{resources::organization, schema::ResourceSpec};
+use rental_core::{
+    resources::{customer, organization, vehicle},
+    schema::ResourceSpec,
+};
+use std::collections::BTreeSet;
 
-/// Columns: heading, and member of the response.
+/// Columns of a pipe: heading, and member of the response.
 const COLUMNS: [(&str, &str); 10] = [
     ("id", "id"),
     ("verdict", "verdict"),
@@ -31,6 +36,17 @@ const COLUMNS: [(&str, &str); 10] = [
     ("when", "when"),
     ("plate", "plate"),
     ("amount", "amount"),
+];
+/// Columns of a terminal, which has names and no room for ids. The longest one is the last.
+const SHOWN: [(&str, &str); 8] = [
+    ("when", "when"),
+    ("vehicle", "vehicle_id"),
+    ("plate", "plate"),
+    ("amount", "amount"),
+    ("verdict", "verdict"),
+    ("attached", "attached"),
+    ("customer", "customer_id"),
+    ("reason", "reason"),
 ];
 
 pub(super) fn command(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
@@ -56,7 +72,8 @@ pub(super) fn release_command(spec: &'static ResourceSpec, examples: &[&str]) ->
 }
 
 pub(super) fn release(spec: &'static ResourceSpec, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let request = Request::post(Access::Operator, &[spec.plural, text(matches, "id"), "release"], None);
+    let id = session.object_id(spec, text(matches, "id"))?;
+    let request = Request::post(Access::Operator, &[spec.plural, &id, "release"], None);
     session.object(&request.with_idempotency_key(chosen_key(matches))).map(drop)
 }
 
@@ -80,10 +97,12 @@ pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &S
     let path = [organization::SPEC.plural, session.organization(matches)?, spec.plural, "suggestions"];
     let attach = matches.get_flag("attach");
     let (mut tally, mut shown, mut cursor) = (Tally::default(), Shown::default(), None::<String>);
+    let mut names = LookUp::new(&session.api, Access::Organization);
     let mut progress = Progress::count(None, &format!("{} looked at", spec.plural));
     loop {
         let page = Page::read(&session.send(&request(&path, attach, cursor.as_deref()))?)?;
-        show(&page, &mut tally, &mut shown, session)?;
+        find_names(&page, &mut names, session)?;
+        show(&page, &mut tally, &mut shown, (session, &names))?;
         progress.at(shown.rows);
         cursor = next_page(page.has_more, page.next_cursor, cursor.as_deref())?;
         if cursor.is_none() {
@@ -110,8 +129,30 @@ fn request(path: &[&str], attach: bool, cursor: Option<&str>) -> Request {
         .with_query([("limit".to_owned(), "100".to_owned())].into_iter().chain(after).collect())
 }
 
+/// Looks up the vehicles and customers of a page, for a terminal.
+fn find_names(page: &Page, names: &mut LookUp<'_>, session: &Session) -> Result<(), Failure> {
+    if session.out.json || !session.out.is_terminal() {
+        return Ok(());
+    }
+    let mut wanted = BTreeSet::new();
+    for object in &page.data {
+        let record = Record::read(object.get())?;
+        for (member, plural) in [("vehicle_id", vehicle::SPEC.plural), ("customer_id", customer::SPEC.plural)] {
+            wanted.extend(record.text(member).map(|id| (id, plural.to_owned())));
+        }
+    }
+    names.find(wanted);
+    Ok(())
+}
+
 /// Prints a page at once. With `--json` it is kept, so that a failure does not print half of a list.
-fn show(page: &Page, tally: &mut Tally, shown: &mut Shown, session: &Session) -> Result<(), Failure> {
+fn show(
+    page: &Page,
+    tally: &mut Tally,
+    shown: &mut Shown,
+    (session, names): (&Session, &LookUp<'_>),
+) -> Result<(), Failure> {
+    let columns = if session.out.is_terminal() { &SHOWN[..] } else { &COLUMNS[..] };
     let mut rows = Vec::with_capacity(page.data.len());
     for object in &page.data {
         let record = Record::read(object.get())?;
@@ -123,9 +164,11 @@ fn show(page: &Page, tally: &mut Tally, shown: &mut Shown, session: &Session) ->
         tally.attached += u64::from(record.text("attached").as_deref() == Some("true"));
         let cell = |(_, member): &(&str, &str)| match *member {
             "amount" if session.out.is_terminal() => record.amount(member),
-            member => record.text(member),
+            member => {
+                record.text(member).map(|text| names.names.get(&text).map_or_else(|| text.clone(), str::to_owned))
+            }
         };
-        rows.push(COLUMNS.iter().map(|column| cell(column).unwrap_or_default()).collect::<Vec<_>>());
+        rows.push(columns.iter().map(|column| cell(column).unwrap_or_default()).collect::<Vec<_>>());
     }
     let first = shown.rows == 0;
     shown.rows += rows.len() as u64;
@@ -133,7 +176,7 @@ fn show(page: &Page, tally: &mut Tally, shown: &mut Shown, session: &Session) ->
         shown.json.extend(page.data.iter().map(|object| object.get().to_owned()));
         return Ok(());
     }
-    let names = COLUMNS.map(|(name, _)| name);
+    let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
     if session.out.is_terminal() {
         return if rows.is_empty() { Ok(()) } else { session.out.rows(&names, &rows) };
     }

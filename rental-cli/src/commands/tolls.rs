@@ -19,11 +19,14 @@ pub(crate) const GROUP: Group = Group { name: "tolls", command, run };
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Organization };
 
 fn command() -> Command {
-    let list = ["rental-cli tolls list --vehicle ID --all"];
-    let get = ["rental-cli tolls get ID"];
-    let attach = ["rental-cli tolls attach ID --customer ID"];
+    let list = ["rental-cli tolls list --vehicle LZA7293 --all"];
+    let get = ["rental-cli tolls get 61231234567"];
+    let attach = [
+        "rental-cli tolls attach 61231234567 --customer ada@example.com",
+        "rental-cli tolls attach 61231234567 --customer ''",
+    ];
     let review = ["rental-cli tolls review --organization ID"];
-    let release = ["rental-cli tolls release ID"];
+    let release = ["rental-cli tolls release 61231234567"];
     let imports = [
         "rental-cli tolls import --organization ID statement.csv --format ezpass-ny --dry-run",
         "rental-cli tolls import --organization ID statement.csv --mapping txtag.json",

@@ -22,13 +22,13 @@ const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Organiz
 
 fn command() -> Command {
     let list = ["rental-cli vehicles list --all --json"];
-    let get = ["rental-cli vehicles get ID"];
+    let get = ["rental-cli vehicles get LZA7293"];
     let create = ["rental-cli vehicles create --name 'White Tesla' --make Tesla --year 2023 --daily-rate 89.50"];
     let update = [
-        "rental-cli vehicles update ID --status maintenance",
-        "rental-cli vehicles update ID --daily-rate 95 --clear transponder-number",
+        "rental-cli vehicles update LZA7293 --status maintenance",
+        "rental-cli vehicles update LZA7293 --daily-rate 95 --clear transponder-number",
     ];
-    let feed = ["rental-cli vehicles calendar-feed ID", "rental-cli vehicles calendar-feed ID --rotate"];
+    let feed = ["rental-cli vehicles calendar-feed LZA7293", "rental-cli vehicles calendar-feed LZA7293 --rotate"];
     let command = Command::new(GROUP.name)
         .about("Manage the vehicles of the fleet (assignments, assign: operator; all else: organization)")
         .subcommand(collection::list(&SPEC, &list))
@@ -65,17 +65,18 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
 
 /// Makes, replaces or revokes the URL. Without a flag it never replaces the one that there is.
 fn calendar_feed(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let id = text(matches, "id");
-    let path = [SPEC.plural, id, "calendar_feed"];
+    let name = text(matches, "id");
+    let id = session.object_id(&SPEC, name)?;
+    let path = [SPEC.plural, &id, "calendar_feed"];
     if matches.get_flag("revoke") {
-        confirm::confirm(matches, &format!("Revoke the calendar feed of vehicle {id}"))?;
+        confirm::confirm(matches, &format!("Revoke the calendar feed of vehicle {name}"))?;
         let request = Request::delete(Access::Organization, &path).with_idempotency_key(chosen_key(matches));
         return session.object(&request).map(drop);
     }
     if matches.get_flag("rotate") {
         confirm::confirm(
             matches,
-            &format!("Replace the calendar feed of vehicle {id}: its URL stops working at once"),
+            &format!("Replace the calendar feed of vehicle {name}: its URL stops working at once"),
         )?;
     } else {
         match session.send(&Request::get(Access::Organization, &path)) {

@@ -19,11 +19,14 @@ pub(crate) const GROUP: Group = Group { name: "violations", command, run };
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Organization };
 
 fn command() -> Command {
-    let list = ["rental-cli violations list --vehicle ID --all"];
-    let get = ["rental-cli violations get ID"];
-    let attach = ["rental-cli violations attach ID --customer ID"];
+    let list = ["rental-cli violations list --vehicle LZA7293 --all"];
+    let get = ["rental-cli violations get 9123456789"];
+    let attach = [
+        "rental-cli violations attach 9123456789 --customer ada@example.com",
+        "rental-cli violations attach 9123456789 --customer ''",
+    ];
     let review = ["rental-cli violations review --organization ID"];
-    let release = ["rental-cli violations release ID"];
+    let release = ["rental-cli violations release 9123456789"];
     let imports = [
         "rental-cli violations import --organization ID violations.csv --dry-run",
         "rental-cli violations import --organization ID violations.json --issuer NYC",

@@ -95,6 +95,7 @@ impl Failure {
             Self::Interrupted { .. } => 130,
             Self::AlreadyExists { .. } => 6,
             Self::ErrorResponse(response) => response.exit_code(),
+            Self::Unsuccessful { kind: "not_found", .. } => 3,
             Self::Unreadable(_) | Self::Unsuccessful { .. } => 1,
             Self::Io { error, .. } if error.kind() == io::ErrorKind::BrokenPipe => 0,
             Self::Io { .. } => 1,

@@ -9,7 +9,7 @@ fn check(reply: Reply, args: &[&str], code: i32, stderr: &str) {
     assert_eq!((ran.code, ran.stderr.as_str(), ran.stdout.as_str()), (Some(code), stderr, ""));
 }
 
-const GET: &[&str] = &["vehicles", "get", "1"];
+const GET: &[&str] = &["vehicles", "get", "0190d0f2-7c3a-7cc0-8000-000000000001"];
 
 #[test]
 fn an_unknown_id_exits_with_3() {
@@ -24,7 +24,7 @@ fn an_unknown_id_exits_with_3() {
 #[test]
 fn an_id_of_an_odd_shape_is_pointed_at_when_it_is_not_found() {
     let missing = || error(404, "", "invalid_request_error", "resource_missing");
-    for args in [&["vehicles", "get", "White Tesla"][..], &["customers", "get", "White Tesla"]] {
+    for args in [&["blocks", "get", "White Tesla"][..], &["leads", "get", "White Tesla"]] {
         let ran = FakeServer::new(vec![missing()]).run(args);
         assert_eq!(ran.code, Some(3));
         assert!(ran.stderr.contains("hint: `White Tesla` is not a valid id; ids look like 0190"), "{}", ran.stderr);
@@ -63,7 +63,7 @@ fn what_the_server_calls_invalid_or_a_conflict_exits_with_6() {
     for status in [400, 409, 412, 413, 415] {
         check(
             error(status, "", "invalid_request_error", "parameter_invalid"),
-            &["vehicles", "update", "1", "--status", "parked"],
+            &["vehicles", "update", "0190d0f2-7c3a-7cc0-8000-000000000001", "--status", "parked"],
             6,
             "error[parameter_invalid]: No, because.\nrequest id req_7\n",
         );
@@ -85,7 +85,7 @@ fn a_server_that_is_not_there_exits_with_7() {
 #[test]
 fn a_server_that_says_nothing_in_time_exits_with_7() {
     let server = FakeServer::new(vec![Reply::Silence]);
-    let ran = server.run(&["vehicles", "get", "1", "--timeout", "1s"]);
+    let ran = server.run(&["vehicles", "get", "0190d0f2-7c3a-7cc0-8000-000000000001", "--timeout", "1s"]);
     assert_eq!(ran.code, Some(7));
     assert!(ran.stderr.contains("within 1 s"), "{}", ran.stderr);
     assert_eq!(server.asked().len(), 1, "waiting is not repeated");
@@ -158,12 +158,12 @@ fn wrong_usage_exits_with_2_and_asks_no_server() {
         &["vehicles", "create"],
         &["vehicles", "create", "--name", "x", "--daily-rate", "89,50"],
         &["vehicles", "create", "--name", "x", "--year", "last"],
-        &["vehicles", "update", "1"],
-        &["vehicles", "update", "1", "--color", "red", "--clear", "color"],
+        &["vehicles", "update", "0190d0f2-7c3a-7cc0-8000-000000000001"],
+        &["vehicles", "update", "0190d0f2-7c3a-7cc0-8000-000000000001", "--color", "red", "--clear", "color"],
         &["vehicles", "get", ""],
         &["vehicles", "get", ".."],
         &["vehicles", "list", "--limit", "many"],
-        &["rentals", "update", "1", "--damage-at-return", "maybe"],
+        &["rentals", "update", "0190d0f2-7c3a-7cc0-8000-000000000001", "--damage-at-return", "maybe"],
         &["leads", "create", "--raw-data", "{"],
         &["leads", "create", "--raw-data", "@/no/such/file"],
         &["invoices", "create", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000", "--customer", "c"],
@@ -188,7 +188,7 @@ fn wrong_usage_exits_with_2_and_asks_no_server() {
             "90",
         ],
         &["api-keys", "rotate", "1", "--overlap", "soon"],
-        &["tolls", "attach", "1"],
+        &["tolls", "attach", "0190d0f2-7c3a-7cc0-8000-000000000001"],
         &["vehicles", "list", "--base-url", "localhost:8080"],
         &["vehicles", "list", "--timeout", "0s"],
         &["vehicles", "create", "--name", "x", "--idempotency-key", "a b"],
@@ -220,7 +220,7 @@ fn failed(command: &mut std::process::Command) -> (Option<i32>, serde_json::Valu
 fn with_json_the_error_of_the_api_is_printed_as_it_came() {
     let body = "{\"error\": {\"type\":\"invalid_request_error\",\n\"code\":\"vehicle_unavailable\",\"message\":\"é\",\"conflicting_rental_id\":\"7\",\"x\":1.50}}\n";
     let server = FakeServer::new(vec![Reply::Answer { status: 409, headers: "", body: body.into() }]);
-    let ran = server.run(&["vehicles", "update", "1", "--name", "x", "--json"]);
+    let ran = server.run(&["vehicles", "update", "0190d0f2-7c3a-7cc0-8000-000000000001", "--name", "x", "--json"]);
     assert_eq!((ran.code, ran.stdout, ran.stderr), (Some(6), String::new(), body.trim_end().replace('\n', " ") + "\n"));
 }
 
@@ -296,7 +296,7 @@ fn with_json_the_error_of_the_api_gets_the_hint() {
         ),
     ] {
         let server = FakeServer::new(vec![Reply::Answer { status, headers: "", body: body.into() }]);
-        let ran = server.run(&["vehicles", "get", "123", "--json"]);
+        let ran = server.run(&["blocks", "get", "123", "--json"]);
         assert_eq!((ran.stdout.as_str(), ran.stderr.trim_end()), ("", expected));
     }
 }
@@ -315,10 +315,14 @@ fn with_json_every_other_failure_has_the_same_shape() {
         (&["vehicls", "list"], "unrecognized subcommand 'vehicls'", "a similar subcommand exists: 'vehicles'"),
         (
             &["rentals", "create"],
-            "the following required arguments were not provided: --customer <ID> --vehicle <ID>",
+            "the following required arguments were not provided: --customer <ID|EMAIL|NAME> --vehicle <ID|PLATE>",
             "`--help` shows how",
         ),
-        (&["vehicles", "update", "1"], "nothing was changed: give at least one field", "`--help` shows how"),
+        (
+            &["vehicles", "update", "0190d0f2-7c3a-7cc0-8000-000000000001"],
+            "nothing was changed: give at least one field",
+            "`--help` shows how",
+        ),
     ] {
         let (code, error) = failed(&mut cli(&json(args)));
         assert_eq!((code, error["code"].as_str()), (Some(2), Some("usage")), "{args:?}");
@@ -384,6 +388,7 @@ fn a_bad_base_url_in_the_environment_exits_with_2_and_names_it() {
 #[test]
 fn the_flag_wins_over_the_environment() {
     let server = FakeServer::new(vec![ok(r#"{"id":"1"}"#)]);
-    let mut command = server.command(&["vehicles", "get", "1", "--base-url", &server.base_url]);
+    let mut command =
+        server.command(&["vehicles", "get", "0190d0f2-7c3a-7cc0-8000-000000000001", "--base-url", &server.base_url]);
     assert_eq!(Ran::of(command.env("RENTAL_BASE_URL", "http://127.0.0.1:1")).code, Some(0));
 }

@@ -77,7 +77,13 @@ fn a_name_that_cannot_be_looked_up_is_an_id() {
 #[test]
 fn jq_filters_every_json_and_a_wrong_expression_asks_nothing() {
     let server = FakeServer::new(vec![ok(r#"{"object":"vehicle","id":"1","daily_rate":89.50}"#)]);
-    let ran = server.run(&["vehicles", "get", "1", "--jq", "[.id, .daily_rate] | map(tostring) | join(\",\")"]);
+    let ran = server.run(&[
+        "vehicles",
+        "get",
+        "0190d0f2-7c3a-7cc0-8000-000000000001",
+        "--jq",
+        "[.id, .daily_rate] | map(tostring) | join(\",\")",
+    ]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "1,89.50\n"), "{}", ran.stderr);
     let ran = server.run(&["config", "path", "--jq", ".exists"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{}", ran.stderr);

@@ -19,7 +19,7 @@ fn list(ids: &[&str], next_cursor: Option<&str>) -> String {
 fn json_is_the_answer_byte_for_byte() {
     let server = FakeServer::new(vec![ok(VEHICLE)]);
     let lines: &[&[&str]] = &[
-        &["--json", "vehicles", "get", "1"],
+        &["--json", "vehicles", "get", "0190d0f2-7c3a-7cc0-8000-000000000001"],
         &["vehicles", "create", "--name", "x", "--json"],
         &["organizations", "create", "--name", "x", "--json"],
         &["api-keys", "revoke", "1", "--yes", "--json"],
@@ -115,7 +115,7 @@ fn an_empty_list_in_a_pipe_is_its_names_alone() {
 
 #[test]
 fn an_object_in_a_pipe_is_a_line_for_each_member_of_the_answer() {
-    let ran = FakeServer::new(vec![ok(VEHICLE)]).run(&["vehicles", "get", "1"]);
+    let ran = FakeServer::new(vec![ok(VEHICLE)]).run(&["vehicles", "get", "0190d0f2-7c3a-7cc0-8000-000000000001"]);
     assert_eq!(ran.stdout, "id\t1\nname\tA\\tB\ndaily_rate\t89.50\ncolor\t\nnew_field\t1e2\n");
 }
 
@@ -153,9 +153,10 @@ fn completions_and_manual_need_no_server_and_obey_json() {
 #[test]
 fn nested_json_in_a_pipe_holds_nothing_that_a_terminal_obeys() {
     let object = "{\"object\":\"lead\",\"raw_data\":{\"k\":\"v\u{9b}2J\u{202e}\"}}";
-    let ran = FakeServer::new(vec![ok(object)]).run(&["customers", "get", "1"]);
+    let ran = FakeServer::new(vec![ok(object)]).run(&["customers", "get", "0190d0f2-7c3a-7cc0-8000-000000000001"]);
     assert_eq!(ran.stdout, "raw_data\t{\"k\":\"v\\u009b2J\\u202e\"}\n");
-    let ran = FakeServer::new(vec![ok(object)]).run(&["customers", "get", "1", "--json"]);
+    let ran =
+        FakeServer::new(vec![ok(object)]).run(&["customers", "get", "0190d0f2-7c3a-7cc0-8000-000000000001", "--json"]);
     assert_eq!(ran.stdout, format!("{object}\n"), "the bytes of the server");
 }
 
@@ -164,7 +165,8 @@ fn no_cell_in_a_pipe_is_a_formula_of_a_spreadsheet() {
     let vehicle = r#"{"id":"1","name":"=cmd|' /C calc'!A0","plate":"@x","daily_rate":-1.50}"#;
     let page = format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{vehicle}]}}"#);
     let list = FakeServer::new(vec![ok(&page)]).run(&["vehicles", "list"]).stdout;
-    let get = FakeServer::new(vec![ok(vehicle)]).run(&["vehicles", "get", "1"]).stdout;
+    let get =
+        FakeServer::new(vec![ok(vehicle)]).run(&["vehicles", "get", "0190d0f2-7c3a-7cc0-8000-000000000001"]).stdout;
     for shown in [&list, &get] {
         assert!(shown.contains("\t'=cmd|' /C calc'!A0") && shown.contains("\t-1.50"), "{shown}");
     }

@@ -2,15 +2,17 @@
 
 use crate::fake_server::{FakeServer, ok};
 
-/// Runs a command line, its words separated by `|`, and compares the request line and body.
+/// Runs a command line, its words separated by `|`, and compares the request line and body. `ID-1` stands for an id.
 #[track_caller]
 fn check(words: &str, line: &str, body: &str) {
+    let [words, line, body] =
+        [words, line, body].map(|text| text.replace("ID-", "0190d0f2-7c3a-7cc0-8000-00000000000"));
     let server =
         FakeServer::new(vec![ok(r#"{"object":"list","id":"1","has_more":false,"next_cursor":null,"data":[]}"#)]);
     let ran = server.run(&words.split('|').collect::<Vec<_>>());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let asked = server.asked();
-    assert_eq!((asked.len(), asked[0].line.as_str(), asked[0].body.as_str()), (1, line, body));
+    assert_eq!((asked.len(), asked[0].line.as_str(), asked[0].body.as_str()), (1, line.as_str(), body.as_str()));
     assert_eq!(asked[0].header("content-type"), (!body.is_empty()).then_some("application/json"));
     assert_eq!(asked[0].header("user-agent"), Some(concat!("rental-cli/", env!("CARGO_PKG_VERSION"))));
 }
@@ -82,22 +84,26 @@ fn the_fleet_is_the_organizations() {
         r#"{"name":"White Tesla","turo_listing_id":"12","daily_rate":89.50}"#,
     );
     check(
-        "vehicles|update|1|--status|maintenance|--clear|color",
-        "PATCH /v1/vehicles/1",
+        "vehicles|update|ID-1|--status|maintenance|--clear|color",
+        "PATCH /v1/vehicles/ID-1",
         r#"{"color":null,"status":"maintenance"}"#,
     );
     check("customers|list|--email|a+b@example.com", "GET /v1/customers?email=a%2Bb%40example.com", "");
     check("customers|create|--full-name|Ada", "POST /v1/customers", r#"{"full_name":"Ada"}"#);
     check(
-        "rentals|create|--customer|c|--vehicle|v|--start-date|2026-06-01|--final-price|100",
+        "rentals|create|--customer|ID-c|--vehicle|ID-1|--start-date|2026-06-01|--final-price|100",
         "POST /v1/rentals",
-        r#"{"customer_id":"c","vehicle_id":"v","start_date":"2026-06-01","final_price":100}"#,
+        r#"{"customer_id":"ID-c","vehicle_id":"ID-1","start_date":"2026-06-01","final_price":100}"#,
     );
-    check("rentals|update|1|--damage-at-return|true", "PATCH /v1/rentals/1", r#"{"damage_at_return":true}"#);
-    check("rentals|list|--vehicle|v|--status|NEW|--customer|c", "GET /v1/rentals?status=NEW&customer=c&vehicle=v", "");
+    check("rentals|update|ID-1|--damage-at-return|true", "PATCH /v1/rentals/ID-1", r#"{"damage_at_return":true}"#);
     check(
-        "rentals|list|--customer|c|--created-gte|2026-05-05T00:00:00Z|--starting-after|x",
-        "GET /v1/rentals?customer=c&created%5Bgte%5D=2026-05-05T00%3A00%3A00Z&starting_after=x",
+        "rentals|list|--vehicle|ID-1|--status|NEW|--customer|ID-c",
+        "GET /v1/rentals?status=NEW&customer=ID-c&vehicle=ID-1",
+        "",
+    );
+    check(
+        "rentals|list|--customer|ID-c|--created-gte|2026-05-05T00:00:00Z|--starting-after|x",
+        "GET /v1/rentals?customer=ID-c&created%5Bgte%5D=2026-05-05T00%3A00%3A00Z&starting_after=x",
         "",
     );
 }
@@ -107,9 +113,9 @@ fn invoices_are_read_by_the_organization_and_written_by_the_operator() {
     check("invoices|list|--status|open", "GET /v1/invoices?status=open", "");
     check("invoices|get|1", "GET /v1/invoices/1", "");
     check(
-        "invoices|create|--organization|0190d0f2-7c3a-7cc0-8000-000000000000|--customer|c|--rental|r|--line|a=b=12.50|--line|Toll=6.94",
+        "invoices|create|--organization|0190d0f2-7c3a-7cc0-8000-000000000000|--customer|ID-c|--rental|ID-2|--line|a=b=12.50|--line|Toll=6.94",
         "POST /admin/v1/organizations/0190d0f2-7c3a-7cc0-8000-000000000000/invoices",
-        r#"{"customer_id":"c","rental_id":"r","lines":[{"description":"a=b","amount":12.50},{"description":"Toll","amount":6.94}]}"#,
+        r#"{"customer_id":"ID-c","rental_id":"ID-2","lines":[{"description":"a=b","amount":12.50},{"description":"Toll","amount":6.94}]}"#,
     );
     check("invoices|pay|1", "POST /admin/v1/invoices/1/pay", "");
     check("invoices|void|1|--yes", "POST /admin/v1/invoices/1/void", "");
@@ -145,10 +151,10 @@ fn credit_notes_are_read_by_the_organization_and_written_by_the_operator() {
 
 #[test]
 fn tolls_and_violations_are_attached() {
-    check("tolls|list|--vehicle|v", "GET /v1/tolls?vehicle=v", "");
-    check("tolls|attach|1|--customer|c", "PATCH /v1/tolls/1", r#"{"customer_id":"c"}"#);
-    check("violations|get|1", "GET /v1/violations/1", "");
-    check("violations|attach|1|--customer|", "PATCH /v1/violations/1", r#"{"customer_id":null}"#);
+    check("tolls|list|--vehicle|ID-1", "GET /v1/tolls?vehicle=ID-1", "");
+    check("tolls|attach|ID-1|--customer|ID-c", "PATCH /v1/tolls/ID-1", r#"{"customer_id":"ID-c"}"#);
+    check("violations|get|ID-1", "GET /v1/violations/ID-1", "");
+    check("violations|attach|ID-1|--customer|", "PATCH /v1/violations/ID-1", r#"{"customer_id":null}"#);
 }
 
 #[test]
@@ -167,7 +173,7 @@ fn leads_take_json_from_the_line_or_a_file() {
 
 #[test]
 fn an_id_cannot_change_the_path() {
-    check("vehicles|get|../customers?x#y", "GET /v1/vehicles/..%2Fcustomers%3Fx%23y", "");
+    check("leads|get|../customers?x#y", "GET /admin/v1/leads/..%2Fcustomers%3Fx%23y", "");
 }
 
 const LISTED: &str = r#"{"object":"list","has_more":true,"next_cursor":"c","data":[{"object":"organization","id":"0190d0f2-0000-7000-8000-000000000001","name":"Sunrise Rentals"},{"object":"organization","id":"0190d0f2-0000-7000-8000-000000000002","name":"Twice"}]}"#;
@@ -209,20 +215,22 @@ fn an_organization_can_be_named_by_its_exact_name() {
 
 #[test]
 fn a_name_of_no_or_of_several_organizations_is_refused_with_the_next_step() {
-    for (name, said) in [
+    for (name, code, said) in [
         (
             "Twice",
+            1,
             "2 organizations have the name \"Twice\": 0190d0f2-0000-7000-8000-000000000002, 0190d0f2-0000-7000-8000-000000000003\nhint: use the id",
         ),
         (
             "sunrise rentals",
+            3,
             "no organization has the name \"sunrise rentals\"; there is \"Sunrise Rentals\"\nhint: write the name exactly",
         ),
-        ("Moonset", "no organization has the name \"Moonset\"\nhint: `rental-cli organizations list --all` shows"),
+        ("Moonset", 3, "no organization has the name \"Moonset\"\nhint: `rental-cli organizations list --all` shows"),
     ] {
         let server = FakeServer::new(vec![ok(LISTED), ok(LISTED_NEXT)]);
         let ran = server.run(&["events", "list", "--organization", name]);
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{name}");
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(code), ""), "{name}");
         let flat = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(flat.contains(&said.split_whitespace().collect::<Vec<_>>().join(" ")), "{name}: {}", ran.stderr);
         assert_eq!(server.asked().len(), 2);

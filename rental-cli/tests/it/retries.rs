@@ -100,7 +100,7 @@ fn broken_connections_are_tried_again() {
 #[test]
 fn a_connection_that_always_breaks_exits_with_7() {
     let server = FakeServer::new(vec![Reply::BreakOff]);
-    let ran = server.run(&["vehicles", "get", "1"]);
+    let ran = server.run(&["vehicles", "get", "0190d0f2-7c3a-7cc0-8000-000000000001"]);
     assert_eq!(ran.code, Some(7));
     assert!(ran.stderr.contains("the connection broke"), "{}", ran.stderr);
 }
@@ -116,7 +116,10 @@ fn a_request_that_still_runs_is_waited_for() {
 #[test]
 fn a_booking_conflict_is_not_tried_again() {
     let server = FakeServer::new(vec![error(409, "", "invalid_request_error", "vehicle_unavailable")]);
-    assert_eq!(server.run(&["rentals", "update", "1", "--status", "ACTIVE"]).code, Some(6));
+    assert_eq!(
+        server.run(&["rentals", "update", "0190d0f2-7c3a-7cc0-8000-000000000001", "--status", "ACTIVE"]).code,
+        Some(6)
+    );
     assert_eq!(server.asked().len(), 1);
 }
 
@@ -126,8 +129,8 @@ fn each_run_has_its_own_idempotency_key_unless_the_user_chooses() {
     server.run(CREATE);
     server.run(CREATE);
     server.run(&["vehicles", "create", "--name", "x", "--idempotency-key", "import-7"]);
-    server.run(&["vehicles", "update", "1", "--name", "y"]);
-    server.run(&["vehicles", "get", "1"]);
+    server.run(&["vehicles", "update", "0190d0f2-7c3a-7cc0-8000-000000000001", "--name", "y"]);
+    server.run(&["vehicles", "get", "0190d0f2-7c3a-7cc0-8000-000000000001"]);
     let asked = server.asked();
     let keys: Vec<_> = asked.iter().map(|asked| asked.header("idempotency-key")).collect();
     assert_ne!(keys[0], keys[1]);

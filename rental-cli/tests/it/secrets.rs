@@ -6,7 +6,7 @@ use std::fs;
 #[test]
 fn organizations_own_resources_are_opened_with_the_api_key() {
     let server = FakeServer::new(vec![ok(r#"{"id":"1"}"#)]);
-    assert_eq!(server.run(&["vehicles", "get", "1"]).code, Some(0));
+    assert_eq!(server.run(&["vehicles", "get", "0190d0f2-7c3a-7cc0-8000-000000000001"]).code, Some(0));
     assert_eq!(server.asked()[0].header("authorization"), Some("Bearer rk_live_test"));
 }
 
@@ -117,7 +117,7 @@ fn no_output_shows_the_secret_that_was_sent() {
         [ok(r#"{"id":"1"}"#), ok("<html>"), error(401, "", "authentication_error", "api_key_invalid"), Reply::HangUp]
     };
     for reply in replies() {
-        let ran = FakeServer::new(vec![reply]).run(&["vehicles", "get", "1"]);
+        let ran = FakeServer::new(vec![reply]).run(&["vehicles", "get", "0190d0f2-7c3a-7cc0-8000-000000000001"]);
         assert!(!(ran.stdout + &ran.stderr).contains("rk_live_test"));
     }
     let mut help = cli(&["vehicles", "list", "--help"]);

@@ -208,6 +208,41 @@ fn a_run_of_invoices_says_what_is_not_attached_yet() {
 }
 
 #[test]
+fn a_run_of_invoices_says_what_it_did_not_bill() {
+    const ORGANIZATION: &str = "0190d0f2-7c3a-7cc0-8000-000000000000";
+    let unbilled = |customers: &str| {
+        let data = customers.split(' ').map(|id| format!(r#"{{"customer_id":{id}}}"#)).collect::<Vec<_>>().join(",");
+        format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{data}]}}"#)
+    };
+    let run = |organization: &str, more: &[&str]| {
+        let none = verdicts(&[], false);
+        let me = format!(r#"{{"organization_id":"{organization}"}}"#);
+        let script = [&drafts(&[]), &none, &none, &me, &unbilled("null"), &me, &unbilled("null \"c\" \"d\"")];
+        let server = FakeServer::new(script.into_iter().map(|body| ok(body)).collect());
+        let args = [&["invoices", "draft-all", "--organization", ORGANIZATION], more].concat();
+        (plain(&server, &args, 140), server.asked())
+    };
+    let (shown, asked) = run(ORGANIZATION, &[]);
+    assert!(shown.contains("2 violations have a customer and no invoice") && !shown.contains("tolls have"), "{shown}");
+    assert_eq!(asked.last().unwrap().line, "GET /v1/violations?billed=false&limit=100");
+    let (shown, _) = run("0190d0f2-7c3a-7cc0-8000-000000000009", &[]);
+    assert!(!shown.contains("no invoice"), "the key of another organization knows nothing: {shown}");
+    let (shown, asked) = run(ORGANIZATION, &["--dry-run"]);
+    assert_eq!((shown.contains("no invoice"), asked.len()), (false, 3), "nothing is billed yet: {shown}");
+}
+
+#[test]
+fn suggestions_on_a_terminal_have_names_and_no_ids() {
+    let suggestion = r#"{"object":"list","has_more":false,"next_cursor":null,"data":[{"id":"0190d0f2-7c3a-7cc0-8000-000000000001","verdict":"clear","vehicle_id":"0190d0f2-7c3a-7cc0-8000-000000000002","rental_id":"0190d0f2-7c3a-7cc0-8000-000000000003","attached":true,"reason":"Had it.","plate":null,"amount":4.5,"currency":"USD"}]}"#;
+    let script = || vec![ok(suggestion), ok(r#"{"id":"2","name":"Grey Camry"}"#)];
+    let args = ["tolls", "suggest", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"];
+    let shown = plain(&FakeServer::new(script()), &args, 140);
+    assert!(shown.contains("Grey Camry") && shown.contains("4.50") && !shown.contains("0190d0f2"), "{shown}");
+    let piped = FakeServer::new(script()).run(&args).stdout;
+    assert!(piped.contains("0190d0f2-7c3a-7cc0-8000-000000000003") && piped.contains("rental"), "{piped}");
+}
+
+#[test]
 fn a_run_of_invoices_succeeds_although_nobody_knows_what_is_not_attached() {
     let refused = || error(403, "", "permission_error", "insufficient_scope");
     let server = FakeServer::new(vec![ok(&drafts(&["0.7"])), ok(r#"{"id":"i","number":1,"total":0.7}"#), refused()]);
@@ -237,10 +272,14 @@ fn amounts_of_lists_and_objects_have_all_decimals_of_their_currency() {
     let list = format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{vehicle}]}}"#);
     let shown = plain(&FakeServer::new(vec![ok(&list)]), &["vehicles", "list"], 140);
     assert!(shown.contains("  89.50 USD"), "{shown}");
-    let shown = plain(&FakeServer::new(vec![ok(vehicle)]), &["vehicles", "get", "1"], 80);
+    let shown =
+        plain(&FakeServer::new(vec![ok(vehicle)]), &["vehicles", "get", "0190d0f2-7c3a-7cc0-8000-000000000001"], 80);
     assert!(shown.contains(" 89.50 USD\n") && shown.contains(" 0.70 USD\n"), "{shown}");
     let json = FakeServer::new(vec![ok(vehicle)]);
-    assert_eq!(plain(&json, &["vehicles", "get", "1", "--json"], 80), format!("{vehicle}\n"));
+    assert_eq!(
+        plain(&json, &["vehicles", "get", "0190d0f2-7c3a-7cc0-8000-000000000001", "--json"], 80),
+        format!("{vehicle}\n")
+    );
 }
 
 #[test]
@@ -308,15 +347,15 @@ fn a_terminal_never_gets_what_it_would_obey_out_of_a_value() {
         body: "{\"error\":{\"type\":\"t\",\"code\":\"c\",\"message\":\"m\u{9b}2J\",\"param\":\"p\u{202e}\"}}".into(),
     };
     let cases: [(Reply, &[&str]); 11] = [
-        (ok(HOSTILE), &["customers", "get", "1"]),
-        (ok(HOSTILE), &["customers", "get", "1", "--json"]),
+        (ok(HOSTILE), &["customers", "get", "0190d0f2-7c3a-7cc0-8000-000000000001"]),
+        (ok(HOSTILE), &["customers", "get", "0190d0f2-7c3a-7cc0-8000-000000000001", "--json"]),
         (ok(&list), &["customers", "list"]),
         (ok(&list), &["customers", "list", "--json"]),
         (ok(&list), &["customers", "list", "--all", "--json"]),
-        (failure(), &["customers", "get", "1"]),
-        (failure(), &["customers", "get", "1", "--json"]),
+        (failure(), &["customers", "get", "0190d0f2-7c3a-7cc0-8000-000000000001"]),
+        (failure(), &["customers", "get", "0190d0f2-7c3a-7cc0-8000-000000000001", "--json"]),
         (ok(HOSTILE), &["export", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"]),
-        (ok(HOSTILE), &["customers", "get", "1", "--jq", ".raw_data.e"]),
+        (ok(HOSTILE), &["customers", "get", "0190d0f2-7c3a-7cc0-8000-000000000001", "--jq", ".raw_data.e"]),
         (ok(HOSTILE), &["api", "GET", "/v1/customers/1", "--jq", ".raw_data[]"]),
         (ok("a login page\u{1b}]0;x\u{7}"), &["api", "GET", "/v1/customers/1"]),
     ];
@@ -330,7 +369,11 @@ fn a_terminal_never_gets_what_it_would_obey_out_of_a_value() {
 
 #[test]
 fn json_on_a_terminal_keeps_its_value() {
-    let shown = plain(&FakeServer::new(vec![ok(HOSTILE)]), &["customers", "get", "1", "--json"], 140);
+    let shown = plain(
+        &FakeServer::new(vec![ok(HOSTILE)]),
+        &["customers", "get", "0190d0f2-7c3a-7cc0-8000-000000000001", "--json"],
+        140,
+    );
     let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
     assert_eq!(value(&shown), value(HOSTILE));
 }

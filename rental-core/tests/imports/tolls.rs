@@ -183,7 +183,7 @@ fn sunpass_has_a_column_for_debits_and_one_for_credits() {
         7|back 4.13|Florida's Turnpike|900100200306|2025-06-22|2025-06-22T19:16:01.000Z|GOLDEN GLADES|-|-|129143000017
         8 invalid: has both a debit and a credit; correct the row
         9 invalid: `DEBIT(-)` is blank
-        10 invalid: has a negative debit or credit, which could mean either; correct the row
+        10 invalid: has a negative debit or credit, which could mean either; correct the row, or give both columns to `amount` in a mapping
         "#,
     );
 }

@@ -63,6 +63,7 @@ const DOCUMENTS: [&str; 45] = [
     "docs/quickstart/typescript.md",
     "docs/quickstart/python.md",
     "docs/quickstart/operator.md",
+    "docs/quickstart/month.md",
     "docs/quickstart/webhooks.md",
     "examples/booking-site/README.md",
     "examples/fleet-import/README.md",

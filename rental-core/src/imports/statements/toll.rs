@@ -106,7 +106,7 @@ fn amount(values: &Values<'_>) -> Result<(Money, bool), String> {
     }
     let (debit, credit) = (values.amount(Field::Debit)?, values.amount(Field::Credit)?);
     if [debit, credit].into_iter().flatten().any(|signed| signed.negative) {
-        return Err("has a negative debit or credit, which could mean either; correct the row".into());
+        return Err("has a negative debit or credit, which could mean either; correct the row, or give both columns to `amount` in a mapping".into());
     }
     match (debit.map(|signed| signed.money), credit.map(|signed| signed.money)) {
         (None, None) => Err(values.blank(Field::Debit)),

@@ -1,0 +1,196 @@
+//! Objects named by what people call them: plate, email address, full name, booking id, the agency's number.
+
+use crate::fake_server::{FakeServer, Ran, error, ok};
+
+const ORGANIZATION: &str = "0190d0f2-7c3a-7cc0-8000-000000000000";
+const VEHICLE: &str = "0190d0f2-0000-7000-8000-000000000001";
+const CUSTOMER: &str = "0190d0f2-0000-7000-8000-000000000002";
+const OTHER: &str = "0190d0f2-0000-7000-8000-000000000003";
+const RENTAL: &str = "0190d0f2-0000-7000-8000-000000000004";
+const TOLL: &str = "0190d0f2-0000-7000-8000-000000000005";
+const INVOICE: &str = "0190d0f2-0000-7000-8000-000000000006";
+
+fn list(ids: &[&str]) -> String {
+    let data: Vec<String> = ids.iter().map(|id| format!(r#"{{"id":"{id}"}}"#)).collect();
+    format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{}]}}"#, data.join(","))
+}
+
+/// Runs a command line, its words separated by `|`, against the answers, and compares all requests: line and body.
+#[track_caller]
+fn check(words: &str, answers: &[String], requests: &[(&str, &str)]) {
+    let server = FakeServer::new(answers.iter().map(|answer| ok(answer)).collect());
+    let ran = server.run(&words.split('|').collect::<Vec<_>>());
+    assert_eq!(ran.code, Some(0), "{words}: {}", ran.stderr);
+    let asked = server.asked();
+    let asked: Vec<(&str, &str)> = asked.iter().map(|asked| (asked.line.as_str(), asked.body.as_str())).collect();
+    assert_eq!(asked, requests, "{words}");
+}
+
+#[test]
+fn a_vehicle_has_the_name_of_its_plate() {
+    let answers = [list(&[VEHICLE]), list(&[])];
+    let look_up = ("GET /v1/vehicles?plate=LZA%207293&limit=6", "");
+    for (words, line, body) in [
+        ("vehicles|get|LZA 7293", format!("GET /v1/vehicles/{VEHICLE}"), ""),
+        ("vehicles|update|LZA 7293|--daily-rate|60", format!("PATCH /v1/vehicles/{VEHICLE}"), r#"{"daily_rate":60}"#),
+        ("vehicles|assignments|LZA 7293", format!("GET /admin/v1/vehicles/{VEHICLE}/assignments"), ""),
+        ("vehicles|calendar-feed|LZA 7293|--revoke|--yes", format!("DELETE /v1/vehicles/{VEHICLE}/calendar_feed"), ""),
+        ("tolls|list|--vehicle|LZA 7293", format!("GET /v1/tolls?vehicle={VEHICLE}"), ""),
+    ] {
+        check(words, &answers, &[look_up, (&line, body)]);
+    }
+}
+
+#[test]
+fn a_rental_is_made_of_a_plate_and_an_email_address() {
+    check(
+        "rentals|create|--customer|ada@example.com|--vehicle|LZA7293|--start-date|2026-06-01",
+        &[list(&[CUSTOMER]), list(&[VEHICLE]), r#"{"id":"1"}"#.to_owned()],
+        &[
+            ("GET /v1/customers?email=ada%40example.com&limit=6", ""),
+            ("GET /v1/vehicles?plate=LZA7293&limit=6", ""),
+            (
+                "POST /v1/rentals",
+                &format!(r#"{{"customer_id":"{CUSTOMER}","vehicle_id":"{VEHICLE}","start_date":"2026-06-01"}}"#),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_customer_can_be_named_by_the_exact_full_name() {
+    let named = |id: &str, name: &str| format!(r#"{{"id":"{id}","full_name":"{name}"}}"#);
+    let first = format!(
+        r#"{{"object":"list","has_more":true,"next_cursor":"c","data":[{}]}}"#,
+        named(OTHER, "Ada Lovelace Jr")
+    );
+    let last = format!(
+        r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{}]}}"#,
+        named(CUSTOMER, "Ada Lovelace")
+    );
+    check(
+        &format!("tolls|attach|{TOLL}|--customer|Ada Lovelace"),
+        &[first, last, r#"{"id":"1"}"#.to_owned()],
+        &[
+            ("GET /v1/customers?limit=100", ""),
+            ("GET /v1/customers?limit=100&starting_after=c", ""),
+            (&format!("PATCH /v1/tolls/{TOLL}"), &format!(r#"{{"customer_id":"{CUSTOMER}"}}"#)),
+        ],
+    );
+}
+
+#[test]
+fn tolls_violations_and_rentals_have_the_numbers_of_others() {
+    let body = format!(r#"{{"customer_id":"{CUSTOMER}"}}"#);
+    let attach = |plural: &str| format!("{plural}|attach|612-1|--customer|{CUSTOMER}");
+    check(
+        &attach("tolls"),
+        &[list(&[TOLL]), r#"{"id":"1"}"#.to_owned()],
+        &[("GET /v1/tolls?transaction_id=612-1&limit=6", ""), (&format!("PATCH /v1/tolls/{TOLL}"), &body)],
+    );
+    check(
+        &attach("violations"),
+        &[list(&[TOLL]), r#"{"id":"1"}"#.to_owned()],
+        &[("GET /v1/violations?summons_number=612-1&limit=6", ""), (&format!("PATCH /v1/violations/{TOLL}"), &body)],
+    );
+    check(
+        "tolls|release|612-1",
+        &[list(&[TOLL]), r#"{"id":"1"}"#.to_owned()],
+        &[("GET /v1/tolls?transaction_id=612-1&limit=6", ""), (&format!("POST /admin/v1/tolls/{TOLL}/release"), "")],
+    );
+    check(
+        &format!("invoices|create|--organization|{ORGANIZATION}|--rental|B1001|--with-tolls"),
+        &[list(&[RENTAL]), r#"{"id":"1"}"#.to_owned()],
+        &[
+            ("GET /v1/rentals?booking_id=B1001&limit=6", ""),
+            (
+                &format!("POST /admin/v1/organizations/{ORGANIZATION}/invoices/drafts"),
+                &format!(r#"{{"rental_id":"{RENTAL}","with_tolls":true,"with_violations":false}}"#),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn lines_of_an_invoice_name_what_they_bill() {
+    check(
+        &format!(
+            "invoices|create|--organization|{ORGANIZATION}|--customer|{CUSTOMER}|--line|Cleaning=12.50|--line|toll:612-1|--line|rental:{RENTAL}"
+        ),
+        &[list(&[TOLL]), r#"{"id":"1"}"#.to_owned()],
+        &[
+            ("GET /v1/tolls?transaction_id=612-1&limit=6", ""),
+            (
+                &format!("POST /admin/v1/organizations/{ORGANIZATION}/invoices"),
+                &format!(
+                    r#"{{"customer_id":"{CUSTOMER}","lines":[{{"description":"Cleaning","amount":12.50}},{{"toll_id":"{TOLL}"}},{{"rental_id":"{RENTAL}"}}]}}"#
+                ),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_toll_is_credited_by_its_number() {
+    let invoice = format!(
+        r#"{{"id":"{INVOICE}","lines":[{{"toll_id":null,"rental_id":"{RENTAL}"}},{{"toll_id":"{OTHER}"}},{{"toll_id":"{TOLL}"}}]}}"#
+    );
+    let get = format!("GET /v1/invoices/{INVOICE}");
+    for (line, credited) in [
+        ("toll:612-1", r#"{"lines":[{"line":2},{"line":0,"amount":1.50}]}"#),
+        ("toll:612-1=4.50", r#"{"lines":[{"line":2,"amount":4.50},{"line":0,"amount":1.50}]}"#),
+    ] {
+        check(
+            &format!("invoices|credit|{INVOICE}|--line|{line}|--line|0=1.50"),
+            &[invoice.clone(), list(&[TOLL]), r#"{"id":"1"}"#.to_owned()],
+            &[
+                (&get, ""),
+                ("GET /v1/tolls?transaction_id=612-1&limit=6", ""),
+                (&format!("POST /admin/v1/invoices/{INVOICE}/credit"), credited),
+            ],
+        );
+    }
+    let server = FakeServer::new(vec![ok(&invoice), ok(&list(&[CUSTOMER]))]);
+    let ran = server.run(&["invoices", "credit", INVOICE, "--line", "toll:612-9"]);
+    assert_eq!((ran.code, server.asked().len()), (Some(3), 2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("this invoice does not bill toll 612-9"), "{}", ran.stderr);
+}
+
+/// Runs a command that ends after the look-up.
+#[track_caller]
+fn refused(words: &[&str], answer: &str) -> Ran {
+    let server = FakeServer::new(vec![ok(answer), error(500, "", "api_error", "internal_error")]);
+    let ran = server.run(words);
+    assert_eq!((ran.stdout.as_str(), server.asked().len()), ("", 1), "{}", ran.stderr);
+    ran
+}
+
+#[test]
+fn a_name_of_nothing_or_of_several_objects_is_refused_with_the_next_step() {
+    for (words, said) in [
+        (&["tolls", "list", "--vehicle", "LZA1"][..], "no vehicle has the plate \"LZA1\", and it is not an id"),
+        (&["customers", "get", "a@b.c"], "no customer has the email address \"a@b.c\", and it is not an id"),
+        (&["customers", "get", "Ada"], "no customer has the full name \"Ada\", and it is not an id"),
+        (&["rentals", "get", "B1"], "no rental has the booking id \"B1\", and it is not an id"),
+    ] {
+        let ran = refused(words, &list(&[]));
+        assert!(ran.code == Some(3) && ran.stderr.contains(said) && ran.stderr.contains("hint: "), "{}", ran.stderr);
+    }
+    let ran = refused(&["tolls", "get", "1"], &list(&[TOLL, OTHER]));
+    assert!(
+        ran.stderr.contains(&format!("2 tolls have the transaction number \"1\": {TOLL}, {OTHER}")),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(ran.code, Some(1));
+}
+
+#[test]
+fn a_look_up_of_an_operators_command_says_that_it_needs_an_api_key() {
+    let server = FakeServer::new(vec![ok("{}")]);
+    let mut command = server.command(&["tolls", "release", "612-1"]);
+    let output = command.env_remove("RENTAL_API_KEY").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(4) && said.contains("an API key is needed to look up the toll"), "{said}");
+    assert_eq!(server.asked().len(), 0);
+}
