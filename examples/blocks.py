@@ -6,6 +6,7 @@ The words after the language say what a block is:
   sh terminal        commands for a terminal of its own: they run until the end
   sh terminal paste  the same; the line with `export ` that it prints is pasted into the reader's terminal
   sh terminal NAME   the same; `text NAME` is what it prints, now or later
+  sh release         the same in the folder of a release's files, which RENTAL_RELEASE names; not run without it
   sh ignore          not run
   js receiver.mjs    a file (any language): the block is its content
   rust some/file.rs  a file of the repository: the block must equal it
@@ -164,6 +165,9 @@ class Reader:
         word = block.words[0] if block.words else ""
         if not block.language or word == "ignore":
             return printed
+        if word == "release":
+            folder = self.environment.get("RENTAL_RELEASE")
+            return self.run(f"cd {folder}\n{block.text}cd {self.directory}\n") if folder else printed
         if block.language == "text":
             output = self.named[word] if word else printed
             for line in self.with_free_ports(block.text).splitlines():
