@@ -164,8 +164,8 @@ fn start_logging(config: &Config) {
         LogLevel::Info => tracing::Level::INFO,
         LogLevel::Debug => tracing::Level::DEBUG,
     };
-    // Other crates speak up from warnings on; this one from the level asked for.
-    let filter = tracing_subscriber::EnvFilter::new(format!("warn,rental_server={level},rental_core={level}"));
+    // Other crates speak up from warnings on; this one from the level asked for. What h2 warns of, clients can cause at will.
+    let filter = tracing_subscriber::EnvFilter::new(format!("warn,h2=error,rental_server={level},rental_core={level}"));
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match config.log_format {
         LogFormat::Text => lines.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init(),

@@ -31,7 +31,7 @@ impl Sender {
     pub(crate) async fn download(&self, url: &str, etag: Option<&str>) -> Result<Downloaded, String> {
         let limit = TIMEOUT.as_secs();
         let late = |_| Err(format!("The calendar was not received within {limit} s. It is read again later."));
-        tokio::time::timeout(TIMEOUT, self.exchange_calendar(url, etag)).await.unwrap_or_else(late)
+        tokio::time::timeout(TIMEOUT, self.apart.run(self.exchange_calendar(url, etag))).await.unwrap_or_else(late)
     }
 
     async fn exchange_calendar(&self, url: &str, etag: Option<&str>) -> Result<Downloaded, String> {

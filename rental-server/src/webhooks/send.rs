@@ -1,7 +1,7 @@
 //! One attempt over HTTP. The client connects only to addresses that the resolver allows, follows no redirect, and reads at
 //! most 64 KiB of a response.
 
-use super::{network, resolver::Resolver, settings::Settings};
+use super::{apart::Apart, network, resolver::Resolver, settings::Settings};
 use crate::{
     edge,
     trace_context::{TraceId, TraceParent},
@@ -33,6 +33,7 @@ const MOST_IDLE: usize = concurrency::MOST as usize;
 /// Sends attempts.
 pub(crate) struct Sender {
     pub(super) client: Client,
+    pub(super) apart: Apart,
     pub(super) resolver: Resolver,
     pub(super) allow_private: bool,
     pub(super) https_only: bool,
@@ -78,6 +79,7 @@ impl Sender {
             .map_err(|error| format!("cannot make the webhook client: {error}"))?;
         Ok(Self {
             client,
+            apart: Apart::new().map_err(|error| format!("cannot start the threads of the webhook client: {error}"))?,
             resolver,
             allow_private: settings.allow_private,
             https_only: settings.https_only,
@@ -93,7 +95,8 @@ impl Sender {
     /// Makes one attempt. The time-out covers the request and the response with its body.
     pub(crate) async fn send(&self, message: Message<'_>) -> (Ending, Attempt) {
         let (at, started) = (edge::now(), Instant::now());
-        let (ending, response) = match tokio::time::timeout(self.timeout, self.exchange(message)).await {
+        let (ending, response) = match tokio::time::timeout(self.timeout, self.apart.run(self.exchange(message))).await
+        {
             Ok(Ok((ending, excerpt))) => (ending, Some(excerpt)),
             Ok(Err(failure)) => (Ending::Failed(failure), None),
             Err(_) => (Ending::Failed(Failure::TimedOut), None),

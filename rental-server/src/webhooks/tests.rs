@@ -186,3 +186,31 @@ async fn relay_and_lanes_that_panic_deliver_every_event_and_make_no_delivery_twi
         assert_eq!(hooks.store().scan(&span, 1).await.unwrap(), []);
     }
 }
+
+/// hyper reads interim responses as long as they come.
+#[tokio::test]
+async fn interim_responses_without_end_leave_the_threads_of_requests_to_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/calendar.ics", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        let interim = "HTTP/1.1 102 Processing\r\n\r\n".repeat(4096);
+        while std::io::Write::write_all(&mut client, interim.as_bytes()).is_ok() {}
+    });
+    let (hooks, _) = hooks(&directory, &url).await;
+    let pauses = AtomicUsize::new(0);
+    let others = async {
+        loop {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            pauses.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    tokio::select! {
+        _ = hooks.sender.download(&url, None) => panic!("the response has no end"),
+        () = tokio::time::sleep(Duration::from_secs(3)) => {}
+        () = others => {}
+    }
+    let pauses = pauses.load(Ordering::Relaxed);
+    assert!(pauses > 30, "{pauses} pauses of 10 ms in 3 s");
+}
