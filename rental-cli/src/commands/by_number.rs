@@ -2,7 +2,7 @@
 
 use crate::{
     client::{access::Access, request::Request},
-    commands::{collection, session::Session},
+    commands::{fields, session::Session},
     failure::Failure,
     output::record::{Page, Record},
 };
@@ -34,7 +34,7 @@ pub(crate) fn operator_id(spec: &ResourceSpec, command: Command) -> Command {
 
 /// The flag of the organization in which a number is looked up.
 pub(crate) fn organization() -> Arg {
-    collection::organization("Organization of the number; not needed with an id")
+    fields::organization("Organization of the number; not needed with an id")
 }
 
 /// The id of an object that is named by its number or its id.

@@ -22,6 +22,8 @@ use rental_core::{
 use reqwest::header::HeaderValue;
 use std::time::Duration;
 
+pub(crate) use crate::commands::fields::organization;
+
 /// A resource and its half of the API.
 pub(crate) struct Collection {
     /// Description of the resource.
@@ -115,15 +117,6 @@ pub(crate) fn overlap(help: &'static str) -> Arg {
 pub(crate) fn overlap_body(matches: &ArgMatches) -> String {
     let overlap = matches.get_one::<Duration>("overlap").copied().unwrap_or_default();
     format!("{{\"overlap_seconds\":{}}}", overlap.as_secs())
-}
-
-/// Builds `--organization`.
-pub(crate) fn organization(help: &'static str) -> Arg {
-    Arg::new("organization")
-        .long("organization")
-        .value_name(fields::ID_OR_NAME)
-        .value_parser(values::id)
-        .help(fields::defaulted(help))
 }
 
 /// Adds the flags of every command that writes.

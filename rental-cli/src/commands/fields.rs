@@ -5,6 +5,7 @@ use crate::{
         json_text::{self, JsonText},
         session::{Session, Wanted},
     },
+    config::values,
     failure::Failure,
     flags::flag,
     output::columns,
@@ -267,6 +268,11 @@ pub(crate) fn named(field: &'static str) -> Arg {
     let (short, long) = (flag(field), field.replace('_', "-"));
     let arg = Arg::new(field).long(short.clone());
     if short == long { arg } else { arg.alias(long) }
+}
+
+/// Builds `--organization`.
+pub(crate) fn organization(help: &'static str) -> Arg {
+    Arg::new("organization").long("organization").value_name(ID_OR_NAME).value_parser(values::id).help(defaulted(help))
 }
 
 /// Adds the environment variable and the profile to the help of `--organization`.

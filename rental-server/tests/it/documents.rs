@@ -24,7 +24,7 @@ use std::{
     process::Command,
 };
 
-const DOCUMENTS: [&str; 45] = [
+const DOCUMENTS: [&str; 46] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
