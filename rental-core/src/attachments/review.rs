@@ -1,6 +1,6 @@
 //! The tolls and violations that a person has to look at, in words for people.
 
-use super::derivation::{Derived, derive};
+use super::derivation::{Derived, Deriving};
 use crate::{
     error::{Error, FieldCode},
     fleet::attribution::{Candidate, Verdict},
@@ -46,8 +46,10 @@ pub async fn review<T: Attributable>(
         Some(hex::encode(&entry.as_bytes()[prefix.as_bytes().len()..]))
     });
     let mut rows = Vec::with_capacity(objects.len());
+    let mut deriving = Deriving::new(store, organization);
     for object in &objects {
-        rows.push(row(store, organization, object).await?);
+        let derived = deriving.derive(object).await?;
+        rows.push(row(store, organization, object, derived).await?);
     }
     let list = json!({"object": "list", "has_more": has_more, "next_cursor": cursor, "data": rows});
     Ok(Listed { body: list.to_string().into(), damaged })
@@ -72,8 +74,12 @@ fn parameters(query: &str) -> Result<(usize, Option<Vec<u8>>), Error> {
     Ok((limit, after))
 }
 
-async fn row<T: Attributable>(store: &dyn Store, organization: &Organization, object: &T) -> Result<Value, Error> {
-    let derived = derive(store, organization, object).await?;
+async fn row<T: Attributable>(
+    store: &dyn Store,
+    organization: &Organization,
+    object: &T,
+    derived: Derived,
+) -> Result<Value, Error> {
     let payer = object.payer();
     let is_billed = payer.review.is_some() && payer.customer.is_some();
     let candidates: &[Candidate] = match &derived.verdict {

@@ -12,7 +12,7 @@ use crate::{
     },
 };
 use rental_core::{
-    attachments::{Derived, derive_for, local_time, of_vehicle, whose},
+    attachments::{Derived, Deriving, local_time, of_vehicle},
     error::{Error, FieldCode},
     fleet::{
         VehicleMatch,
@@ -130,9 +130,10 @@ async fn judge_page<T: Attributable>(
     found.truncate(page.limit);
     let last = found.last().and_then(|record| record.key.id()).filter(|_| has_more);
     let (mut judged, mut vehicles, mut more) = (Judged::default(), Vec::with_capacity(found.len()), Vec::new());
+    let mut deriving = Deriving::new(store, organization);
     for record in &found {
         let object: T = parse(&record.key, &record.value)?;
-        let whose = whose(store, organization, &object).await?;
+        let whose = deriving.whose(&object).await?;
         if let VehicleMatch::One(vehicle) = whose
             && object.known_vehicle() != Some(vehicle)
         {
@@ -142,7 +143,7 @@ async fn judge_page<T: Attributable>(
     }
     let mut rows = Vec::with_capacity(found.len());
     for (record, (object, whose)) in found.into_iter().zip(vehicles) {
-        let derived = derive_for(store, organization, &object, whose, &more).await?;
+        let derived = deriving.derive_for(&object, whose, &more).await?;
         rows.push(judge(store, edge, organization, (record, &object, derived), &mut judged.batch).await?);
     }
     judged.body = json!({"object": "list", "has_more": has_more, "next_cursor": last, "data": rows});
