@@ -6,7 +6,7 @@
 //! ```
 
 use rental_core::{
-    attachments::{derive_for, whose},
+    attachments::Deriving,
     fleet::attribution::Verdict,
     operations::{self, edge::Edge},
     resources::{
@@ -111,10 +111,10 @@ async fn judge_all(store: &dyn Store, owner: &Organization) -> Result<[u64; 3], 
     loop {
         let found = all_sound(store.scan(&span, PAGE).await?)?;
         let Some(last) = found.last().and_then(|record| record.key.id()) else { return Ok(counts) };
+        let mut deriving = Deriving::new(store, owner);
         for record in &found {
             let toll: Toll = parse(&record.key, &record.value)?;
-            let vehicle = whose(store, owner, &toll).await?;
-            let derived = derive_for(store, owner, &toll, vehicle, &[]).await?;
+            let derived = deriving.derive(&toll).await?;
             counts[match derived.verdict {
                 Verdict::Clear(_) => 0,
                 Verdict::Unclear(..) => 1,

@@ -8,7 +8,7 @@ mod clock;
 use clock::{Clock, time, wait};
 use proptest::prelude::*;
 use rental_core::{
-    attachments::{Derived, again, derive},
+    attachments::{Derived, Deriving, again},
     error::Error,
     fleet::twins,
     operations::{self, Intent, assignments::Assign},
@@ -202,7 +202,7 @@ impl World {
     }
 
     fn derived(&self, toll: &Toll) -> Derived {
-        wait(derive(&self.store, &self.owner, toll)).unwrap()
+        wait(Deriving::new(&self.store, &self.owner).derive(toll)).unwrap()
     }
 
     fn is_billed(&self, toll: TollId) -> bool {

@@ -1,6 +1,6 @@
 //! Derives the automatic attachments of a marked vehicle again.
 
-use super::derivation::{Derived, derive};
+use super::derivation::{Derived, Deriving};
 use crate::{
     error::Error,
     fleet::attribution::Verdict,
@@ -45,8 +45,9 @@ pub async fn step(
         return Ok(Step::Done);
     };
     let owner: Organization = parse(&owner.key, &owner.value)?;
-    let mut round =
-        Round { store, edge, owner: &owner, vehicle, batch: Batch::default(), last: None, room: PAGE, damaged };
+    // A change of a rental or a number that it keeps marks the vehicle again, and then the batch is not committed.
+    let (batch, deriving) = (Batch::default(), Deriving::new(store, &owner));
+    let mut round = Round { store, edge, owner: &owner, vehicle, batch, deriving, last: None, room: PAGE, damaged };
     let all = async {
         round.derive_next::<Toll>(&mark).await?;
         round.derive_next::<Violation>(&mark).await
@@ -91,6 +92,7 @@ struct Round<'a> {
     owner: &'a Organization,
     vehicle: VehicleId,
     batch: Batch,
+    deriving: Deriving<'a>,
     /// The index entry of the last attachment that was handled.
     last: Option<Key>,
     /// How many more attachments the batch can have.
@@ -129,7 +131,7 @@ impl Round<'_> {
         if !object.is_derived_again() {
             return Ok(());
         }
-        let derived = derive(self.store, self.owner, &object).await?;
+        let derived = self.deriving.derive(&object).await?;
         let billed = object.billed().is_some();
         // What nobody attached stays unattached.
         let after = if before.customer.is_none() { derived.unattached() } else { settled(&before, &derived, billed) };

@@ -3,13 +3,19 @@
 use crate::{
     error::Error,
     fleet::{
-        Holders, VehicleMatch,
+        Holders, RentalsAround, VehicleMatch,
         attribution::{Candidate, Verdict, When, decide},
-        rentals_around, twins,
+        twins,
     },
-    resources::{Attributable, Payer, Resource, customer::Customer, organization::Organization, vehicle::Vehicle},
+    resources::{
+        Attributable, Payer, Resource, customer::Customer, organization::Organization, rental::Rental, vehicle::Vehicle,
+    },
     store::{Store, get_each},
-    value::{Text, VehicleId},
+    value::{CustomerId, Text, Timestamp, VehicleId},
+};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, hash_map::Entry},
 };
 use uuid::Uuid;
 
@@ -50,77 +56,157 @@ impl Derived {
     }
 }
 
-/// Derives who pays for an object. Its transponder and plate find the vehicle; an object without both keeps the one it has.
-///
-/// # Errors
-/// The store is not available.
-pub async fn derive<T: Attributable>(
-    store: &dyn Store,
-    organization: &Organization,
-    object: &T,
-) -> Result<Derived, Error> {
-    let whose = whose(store, organization, object).await?;
-    derive_for(store, organization, object, whose, &[]).await
+/// Rentals that a derivation keeps at most: a page of tolls has a few of each vehicle and day.
+const MOST_RENTALS: usize = 2_000;
+
+/// Derives who pays for some objects, such as a page of a list or a batch of one vehicle. What decides several of them is read
+/// once: who has or had a transponder or plate, the rentals of a vehicle on a day, whether a customer is there. So each object is
+/// decided by what was recorded when the first one was read, or later.
+pub struct Deriving<'a> {
+    store: &'a dyn Store,
+    organization: &'a Organization,
+    holders: HashMap<[Option<String>; 3], Holders>,
+    rentals: HashMap<(VehicleId, u32), RentalsAround>,
+    /// The number of all these rentals.
+    kept: usize,
+    vehicles: HashMap<VehicleId, bool>,
+    customers: HashMap<CustomerId, bool>,
 }
 
-/// The vehicle of an object.
-///
-/// # Errors
-/// The store is not available.
-pub async fn whose<T: Attributable>(
-    store: &dyn Store,
-    organization: &Organization,
-    object: &T,
-) -> Result<VehicleMatch, Error> {
-    let [tag, plate, state] = object.identifiers();
-    Ok(match object.known_vehicle() {
-        Some(vehicle) if tag.is_none() && plate.is_none() => VehicleMatch::One(vehicle),
-        _ => {
-            let (at, on) = object.when();
-            let holders = Holders::read(store, organization.id, tag, (plate, state)).await?;
-            holders.at(When { at, on }, organization.time_zone)
-        }
-    })
-}
+impl<'a> Deriving<'a> {
+    /// Nothing is read yet.
+    #[must_use]
+    pub fn new(store: &'a dyn Store, organization: &'a Organization) -> Self {
+        let (holders, rentals) = (HashMap::new(), HashMap::new());
+        let (vehicles, customers) = (HashMap::new(), HashMap::new());
+        Self { store, organization, holders, rentals, kept: 0, vehicles, customers }
+    }
 
-/// Derives who pays for an object of this vehicle. `more` are objects of the same change, with the vehicles that they will have.
-///
-/// # Errors
-/// The store is not available.
-pub async fn derive_for<T: Attributable>(
-    store: &dyn Store,
-    organization: &Organization,
-    object: &T,
-    whose: VehicleMatch,
-    more: &[T],
-) -> Result<Derived, Error> {
-    let nobody = |why: &str| Verdict::Nobody(why.to_owned(), Vec::new());
-    let (at, on) = object.when();
-    let when = When { at, on };
-    let vehicle = match whose {
-        VehicleMatch::One(vehicle) => vehicle,
-        VehicleMatch::None => {
-            let verdict = nobody("No vehicle has this transponder or plate.");
-            return Ok(Derived { vehicle: None, verdict, twin: None });
+    /// Derives who pays for an object. Its transponder and plate find the vehicle; an object without both keeps the one it has.
+    ///
+    /// # Errors
+    /// The store is not available.
+    pub async fn derive<T: Attributable>(&mut self, object: &T) -> Result<Derived, Error> {
+        let whose = self.whose(object).await?;
+        self.derive_for(object, whose, &[]).await
+    }
+
+    /// The vehicle of an object.
+    ///
+    /// # Errors
+    /// The store is not available.
+    pub async fn whose<T: Attributable>(&mut self, object: &T) -> Result<VehicleMatch, Error> {
+        let [tag, plate, state] = object.identifiers();
+        if let Some(vehicle) = object.known_vehicle().filter(|_| tag.is_none() && plate.is_none()) {
+            return Ok(VehicleMatch::One(vehicle));
         }
-        VehicleMatch::Unclear(why) => {
-            return Ok(Derived { vehicle: None, verdict: Verdict::Unclear(why, Vec::new()), twin: None });
+        let (at, on) = object.when();
+        let (when, zone) = (When { at, on }, self.organization.time_zone);
+        let identifiers = [tag, plate, state].map(|text| text.map(str::to_owned));
+        if let Some(known) = self.holders.get(&identifiers) {
+            return Ok(known.at(when, zone));
         }
-    };
-    let Some(about) = when.about(organization.time_zone) else {
-        let verdict = nobody("It is not known when it happened.");
-        return Ok(Derived { vehicle: Some(vehicle), verdict, twin: None });
-    };
-    let rentals = rentals_around(store, organization.id, vehicle, about).await?;
-    let verdict = decide(&rentals, vehicle, when, object.occasion());
-    let first = twins::first_twin(store, organization.id, &of_vehicle(object, vehicle), more).await?;
-    let twin = first.map(|first| (first.id().uuid(), twins::reason(&first)));
-    let verdict = match (verdict, &twin) {
-        (Verdict::Clear(candidate), Some((_, reason))) => Verdict::Unclear(reason.to_string(), vec![candidate]),
-        (Verdict::Unclear(_, candidates), Some((_, reason))) => Verdict::Unclear(reason.to_string(), candidates),
-        (verdict, _) => verdict,
-    };
-    present_only(store, organization, Derived { vehicle: Some(vehicle), verdict, twin }).await
+        let holders = Holders::read(self.store, self.organization.id, tag, (plate, state)).await?;
+        let found = holders.at(when, zone);
+        self.vehicles.extend(holders.present().iter().map(|vehicle| (*vehicle, true)));
+        self.holders.insert(identifiers, holders);
+        Ok(found)
+    }
+
+    /// Derives who pays for an object of this vehicle. `more` are objects of the same change, with the vehicles that they will
+    /// have.
+    ///
+    /// # Errors
+    /// The store is not available.
+    pub async fn derive_for<T: Attributable>(
+        &mut self,
+        object: &T,
+        whose: VehicleMatch,
+        more: &[T],
+    ) -> Result<Derived, Error> {
+        let (store, organization) = (self.store, self.organization);
+        let nobody = |why: &str| Verdict::Nobody(why.to_owned(), Vec::new());
+        let (at, on) = object.when();
+        let when = When { at, on };
+        let vehicle = match whose {
+            VehicleMatch::One(vehicle) => vehicle,
+            VehicleMatch::None => {
+                let verdict = nobody("No vehicle has this transponder or plate.");
+                return Ok(Derived { vehicle: None, verdict, twin: None });
+            }
+            VehicleMatch::Unclear(why) => {
+                return Ok(Derived { vehicle: None, verdict: Verdict::Unclear(why, Vec::new()), twin: None });
+            }
+        };
+        let Some(about) = when.about(organization.time_zone) else {
+            let verdict = nobody("It is not known when it happened.");
+            return Ok(Derived { vehicle: Some(vehicle), verdict, twin: None });
+        };
+        let rentals = self.rentals_around(vehicle, about).await?;
+        let verdict = decide(rentals, vehicle, when, object.occasion());
+        let object = match object.known_vehicle() == Some(vehicle) {
+            true => Cow::Borrowed(object),
+            false => Cow::Owned(of_vehicle(object, vehicle)),
+        };
+        let first = twins::first_twin(store, organization.id, &*object, more).await?;
+        let twin = first.map(|first| (first.id().uuid(), twins::reason(&first)));
+        let verdict = match (verdict, &twin) {
+            (Verdict::Clear(candidate), Some((_, reason))) => Verdict::Unclear(reason.to_string(), vec![candidate]),
+            (Verdict::Unclear(_, candidates), Some((_, reason))) => Verdict::Unclear(reason.to_string(), candidates),
+            (verdict, _) => verdict,
+        };
+        self.present_only(Derived { vehicle: Some(vehicle), verdict, twin }).await
+    }
+
+    /// The rentals that decide who had a vehicle at a time.
+    async fn rentals_around(&mut self, vehicle: VehicleId, about: Timestamp) -> Result<&[Rental], Error> {
+        let (store, organization) = (self.store, self.organization.id);
+        if self.kept > MOST_RENTALS {
+            self.rentals.clear();
+            self.kept = 0;
+        }
+        match self.rentals.entry((vehicle, about.day_number())) {
+            Entry::Occupied(known) => {
+                let known = known.into_mut();
+                let before = known.len();
+                known.move_to(store, organization, vehicle, about).await?;
+                self.kept += known.len() - before;
+                Ok(known.decisive())
+            }
+            Entry::Vacant(place) => {
+                let read = RentalsAround::read(store, organization, vehicle, about).await?;
+                self.kept += read.len();
+                Ok(place.insert(read).decisive())
+            }
+        }
+    }
+
+    /// The same without a vehicle or customer whose record is damaged or was removed: nothing is attached to them.
+    async fn present_only(&mut self, derived: Derived) -> Result<Derived, Error> {
+        let organization = self.organization.id;
+        let vehicle = derived.vehicle.filter(|id| !self.vehicles.contains_key(id));
+        let customer = derived.clear().map(|candidate| candidate.customer);
+        let unknown = customer.filter(|id| !self.customers.contains_key(id));
+        let places = vehicle.map(|id| Vehicle::key(organization, id));
+        let places: Vec<_> = places.into_iter().chain(unknown.map(|id| Customer::key(organization, id))).collect();
+        if !places.is_empty() {
+            let found = get_each(self.store, &places).await?;
+            let mut is_there = found.iter().map(|found| matches!(found, Ok(Some(_))));
+            self.vehicles.extend(vehicle.and_then(|id| Some((id, is_there.next()?))));
+            self.customers.extend(unknown.and_then(|id| Some((id, is_there.next()?))));
+        }
+        if derived.vehicle.is_some_and(|id| self.vehicles.get(&id) == Some(&false)) {
+            let verdict = Verdict::Nobody("The record of its vehicle is lost.".into(), Vec::new());
+            return Ok(Derived { vehicle: None, verdict, ..derived });
+        }
+        Ok(match derived.verdict {
+            Verdict::Clear(candidate) if self.customers.get(&candidate.customer) == Some(&false) => {
+                let why = format!("The record of the customer of rental {} is lost.", candidate.rental);
+                Derived { verdict: Verdict::Unclear(why, vec![candidate]), ..derived }
+            }
+            verdict => Derived { verdict, ..derived },
+        })
+    }
 }
 
 /// The object with this vehicle.
@@ -129,25 +215,4 @@ pub fn of_vehicle<T: Attributable>(object: &T, vehicle: VehicleId) -> T {
     let mut object = object.clone();
     *object.vehicle() = Some(vehicle);
     object
-}
-
-/// The same without a vehicle or customer whose record is damaged or was removed: nothing is attached to them.
-async fn present_only(store: &dyn Store, organization: &Organization, derived: Derived) -> Result<Derived, Error> {
-    let vehicle = derived.vehicle.map(|id| Vehicle::key(organization.id, id));
-    let customer = derived.clear().map(|candidate| Customer::key(organization.id, candidate.customer));
-    let is_vehicle_known = vehicle.is_some();
-    let places: Vec<_> = vehicle.into_iter().chain(customer).collect();
-    let found = get_each(store, &places).await?;
-    let mut is_there = found.iter().map(|found| matches!(found, Ok(Some(_))));
-    if is_vehicle_known && is_there.next() == Some(false) {
-        let verdict = Verdict::Nobody("The record of its vehicle is lost.".into(), Vec::new());
-        return Ok(Derived { vehicle: None, verdict, ..derived });
-    }
-    Ok(match derived.verdict {
-        Verdict::Clear(candidate) if is_there.next() == Some(false) => {
-            let why = format!("The record of the customer of rental {} is lost.", candidate.rental);
-            Derived { verdict: Verdict::Unclear(why, vec![candidate]), ..derived }
-        }
-        verdict => Derived { verdict, ..derived },
-    })
 }

@@ -11,6 +11,6 @@ mod derivation;
 mod release;
 mod review;
 
-pub use derivation::{Derived, derive, derive_for, of_vehicle, whose};
+pub use derivation::{Derived, Deriving, of_vehicle};
 pub use release::Release;
 pub use review::{local_time, review};

@@ -2,7 +2,7 @@
 
 use super::{
     again::{event, settled},
-    derivation::derive,
+    derivation::Deriving,
 };
 use crate::{
     error::Error,
@@ -35,7 +35,7 @@ impl<T: Attributable> Intent for Release<'_, T> {
             // As if nobody had chosen. If an invoice bills it and the customer would change, the edit is refused.
             let mut free = object.clone();
             free.set_payer(Payer::default());
-            let derived = derive(store, self.organization, &free).await?;
+            let derived = Deriving::new(store, self.organization).derive(&free).await?;
             let after = settled(&Payer::default(), &derived, false);
             let (before, now) = (object.payer(), edge.now());
             let vehicle = derived.vehicle.or_else(|| object.known_vehicle());

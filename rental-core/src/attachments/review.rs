@@ -1,6 +1,6 @@
 //! The tolls and violations that a person has to look at, in words for people.
 
-use super::derivation::{Derived, derive};
+use super::derivation::{Derived, Deriving};
 use crate::{
     error::{Error, FieldCode},
     fleet::attribution::{Candidate, Verdict},
@@ -41,11 +41,16 @@ pub async fn review<T: Attributable>(
     let has_more = found.len() > limit;
     found.truncate(limit);
     let (mut rows, mut cursor) = (Vec::with_capacity(found.len()), None);
+    let mut deriving = Deriving::new(store, organization);
     for record in &found {
         let Some(object) = Error::note_damage(parse::<T>(&record.key, &record.value), &mut damaged)? else { continue };
         let entry = object.review_entry().map(|entry| entry.entry(organization.id, T::SPEC, object.id().uuid()));
         cursor = entry.map(|entry| hex::encode(&entry.as_bytes()[prefix.as_bytes().len()..])).filter(|_| has_more);
-        rows.extend(Error::note_damage(row(store, organization, &object).await, &mut damaged)?);
+        let read = async {
+            let derived = deriving.derive(&object).await?;
+            row(store, organization, &object, derived).await
+        };
+        rows.extend(Error::note_damage(read.await, &mut damaged)?);
     }
     if has_more && cursor.is_none() {
         return Err(damaged
@@ -75,8 +80,12 @@ fn parameters(query: &str) -> Result<(usize, Option<Vec<u8>>), Error> {
     Ok((limit, after))
 }
 
-async fn row<T: Attributable>(store: &dyn Store, organization: &Organization, object: &T) -> Result<Value, Error> {
-    let derived = derive(store, organization, object).await?;
+async fn row<T: Attributable>(
+    store: &dyn Store,
+    organization: &Organization,
+    object: &T,
+    derived: Derived,
+) -> Result<Value, Error> {
     let payer = object.payer();
     let is_billed = payer.review.is_some() && payer.customer.is_some();
     let candidates: &[Candidate] = match &derived.verdict {

@@ -122,8 +122,14 @@ pub fn decide(rentals: &[Rental], vehicle: VehicleId, when: When, occasion: Occa
         return Verdict::Unclear(format!("The vehicle has {MOST} or more rentals around that time."), Vec::new());
     }
     let timeline = Timeline::of(rentals, vehicle);
-    let mut weighed: Vec<Weighed<'_, '_>> =
-        timeline.possessions.iter().filter_map(|possession| Weighed::new(possession, when)).collect();
+    // Nearly always all rentals have one time zone.
+    let mut known: Option<(Zone, Option<Occurrence>)> = None;
+    let mut occurrence = |zone: Zone| match known {
+        Some((same, at)) if same == zone => at,
+        _ => known.insert((zone, Occurrence::new(when, zone))).1,
+    };
+    let weigh = |one| Some(Weighed::new(one, occurrence(one.rental.time_zone)?));
+    let mut weighed: Vec<Weighed<'_, '_>> = timeline.possessions.iter().filter_map(weigh).collect();
     weighed.sort_by_key(|one| (one.possession.pickup.earliest, one.possession.rental.id));
     rule_out(&mut weighed);
     let open: Vec<&Weighed<'_, '_>> = weighed.iter().filter(|one| one.possible).collect();
@@ -195,23 +201,19 @@ fn trusted(open: &[&Weighed<'_, '_>]) -> Option<usize> {
 }
 
 impl<'t, 'r> Weighed<'t, 'r> {
-    fn new(possession: &'t Possession<'r>, when: When) -> Option<Self> {
-        let rental = possession.rental;
-        let at = Occurrence::new(when, rental.time_zone)?;
+    fn new(possession: &'t Possession<'r>, at: Occurrence) -> Self {
         let (pickup, back) = (possession.pickup, possession.giving_back);
-        let (zone, first, last) = (rental.time_zone, rental.start_date, rental.end_date);
-        let planned = first.is_some_and(|first| {
-            at.can_be_in(midnight(zone, first), last.map_or(Timestamp::LAST, |last| day_end(zone, last)))
-        });
+        let (first, end) = possession.planned;
+        let planned = first.is_some_and(|first| at.can_be_in(first, end));
         let reached = at.can_be_in(pickup.earliest, back.latest);
-        Some(Self {
+        Self {
             possession,
             at,
             planned,
             possible: reached && !possession.displaced,
             surely: at.is_in(pickup.latest, back.earliest),
             ruled_out_by_another: reached && possession.displaced,
-        })
+        }
     }
 
     /// Whether the planned days are over, and nobody marked the rental as given back.

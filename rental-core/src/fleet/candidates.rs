@@ -11,7 +11,7 @@ use crate::{
     },
     rows::key,
     schema::IndexPrefix,
-    store::{Follow, Key, Order, Scanned, Span, Store, all_sound, key_of},
+    store::{Follow, Key, Order, Record, Scanned, Span, Store, all_sound, key_of},
     value::{Date, OrganizationId, RentalId, Timestamp, VehicleId},
 };
 use std::collections::HashMap;
@@ -39,35 +39,111 @@ pub async fn rentals_around(
     vehicle: VehicleId,
     at: Timestamp,
 ) -> Result<Vec<Rental>, Error> {
-    let day = at.day_number();
-    let [first, last] = outer_stays(organization, vehicle);
-    let latest = latest_recorded(organization, vehicle, at);
-    let mut found = store.scan_each(&[(first, 1), (last, 1), (latest, LATEST)]).await?;
-    let latest = all_sound(found.pop().unwrap_or_default())?;
-    let mut rentals: Vec<Rental> = Vec::new();
-    for mut span in stays_within(store, organization, vehicle, (day, day + 1), &found).await? {
-        while rentals.len() < MOST {
-            let found = all_sound(store.scan(&span, STEP).await?)?;
-            for record in &found {
-                rentals.push(parse::<Rental>(&record.key, &record.value)?);
+    let mut around = RentalsAround::read(store, organization, vehicle, at).await?;
+    around.rentals.truncate(around.decisive);
+    Ok(around.rentals)
+}
+
+/// The rentals that decide who had a vehicle at times of one day. Another time of the day is decided by the same rentals, save
+/// those with the latest recorded times.
+#[derive(Debug)]
+pub(crate) struct RentalsAround {
+    /// First those of the day, then those that decide the last time that was asked for, then those that decided others.
+    rentals: Vec<Rental>,
+    /// The number of those of the day.
+    of_day: usize,
+    /// The number of those that decide the last time.
+    decisive: usize,
+}
+
+impl RentalsAround {
+    /// Reads those of [`rentals_around`].
+    pub(crate) async fn read(
+        store: &dyn Store,
+        organization: OrganizationId,
+        vehicle: VehicleId,
+        at: Timestamp,
+    ) -> Result<Self, Error> {
+        let day = at.day_number();
+        let [first, last] = outer_stays(organization, vehicle);
+        let latest = latest_recorded(organization, vehicle, at);
+        let mut found = store.scan_each(&[(first, 1), (last, 1), (latest, LATEST)]).await?;
+        let latest = all_sound(found.pop().unwrap_or_default())?;
+        let mut rentals: Vec<Rental> = Vec::new();
+        for mut span in stays_within(store, organization, vehicle, (day, day + 1), &found).await? {
+            while rentals.len() < MOST {
+                let found = all_sound(store.scan(&span, STEP).await?)?;
+                for record in &found {
+                    rentals.push(parse::<Rental>(&record.key, &record.value)?);
+                }
+                let Some(last) = rentals.last().filter(|_| found.len() == STEP) else { break };
+                span.to = entry_of(organization, last, &span);
             }
-            let Some(last) = rentals.last().filter(|_| found.len() == STEP) else { break };
-            span.to = entry_of(organization, last, &span);
         }
-    }
-    for days in rentals.iter().filter_map(|one| telling_days(one, day)).take(DOUBTS).collect::<Vec<_>>() {
-        let telling = rentals_between(store, organization, vehicle, days, TELLING).await?;
-        add_new(&mut rentals, telling);
-    }
-    let ids = latest.iter().filter_map(|entry| entry.key.id()).map(RentalId::from_uuid);
-    let unknown = ids.filter(|id| !rentals.iter().any(|known| known.id == *id));
-    let keys: Vec<Key> = unknown.map(|id| Rental::key(organization, id)).collect();
-    if !keys.is_empty() {
-        for record in store.get(&keys).await?.into_iter().flatten() {
-            rentals.push(parse(&record.key, &record.value)?);
+        for days in rentals.iter().filter_map(|one| telling_days(one, day)).take(DOUBTS).collect::<Vec<_>>() {
+            let telling = rentals_between(store, organization, vehicle, days, TELLING).await?;
+            add_new(&mut rentals, telling);
         }
+        let mut around = Self { of_day: rentals.len(), decisive: rentals.len(), rentals };
+        around.choose(store, organization, &latest).await?;
+        Ok(around)
     }
-    Ok(rentals)
+
+    /// Reads what decides another time of the same day.
+    pub(crate) async fn move_to(
+        &mut self,
+        store: &dyn Store,
+        organization: OrganizationId,
+        vehicle: VehicleId,
+        at: Timestamp,
+    ) -> Result<(), Error> {
+        let latest = all_sound(store.scan(&latest_recorded(organization, vehicle, at), LATEST).await?)?;
+        self.choose(store, organization, &latest).await
+    }
+
+    /// The rentals that decide the last time that was asked for.
+    pub(crate) fn decisive(&self) -> &[Rental] {
+        &self.rentals[..self.decisive]
+    }
+
+    /// How many rentals were read.
+    pub(crate) fn len(&self) -> usize {
+        self.rentals.len()
+    }
+
+    /// Makes the rentals of the day and those of these entries the decisive ones, and reads those that it lacks.
+    async fn choose(
+        &mut self,
+        store: &dyn Store,
+        organization: OrganizationId,
+        latest: &[Record],
+    ) -> Result<(), Error> {
+        let mut keys: Vec<Key> = Vec::new();
+        self.decisive = self.of_day;
+        for id in latest.iter().filter_map(|entry| entry.key.id()).map(RentalId::from_uuid) {
+            match self.rentals.iter().position(|known| known.id == id) {
+                Some(at) if at < self.decisive => {}
+                Some(at) => {
+                    self.rentals.swap(at, self.decisive);
+                    self.decisive += 1;
+                }
+                None => {
+                    let key = Rental::key(organization, id);
+                    if !keys.contains(&key) {
+                        keys.push(key);
+                    }
+                }
+            }
+        }
+        if !keys.is_empty() {
+            for record in store.get(&keys).await?.into_iter().flatten() {
+                let rental = parse(&record.key, &record.value)?;
+                self.rentals.insert(self.decisive, rental);
+                self.decisive += 1;
+            }
+        }
+        Ok(())
+    }
 }
 
 fn add_new(rentals: &mut Vec<Rental>, found: Vec<Rental>) {

@@ -39,6 +39,8 @@ pub(super) struct Possession<'r> {
     pub(super) trusted_from: Timestamp,
     /// The end of that time: the recorded return, or the end of the planned day.
     pub(super) trusted_to: Timestamp,
+    /// The planned days: the beginning of the first one, if it is known, and the end of the last one.
+    pub(super) planned: (Option<Timestamp>, Timestamp),
     /// Whether a later recorded pickup ended this possession.
     pub(super) ended_by_next: bool,
     /// Whether it began with a swap: the customer had another vehicle before.
@@ -82,10 +84,6 @@ impl Moment {
         Self { earliest, latest, recorded: false }
     }
 
-    fn on(zone: Zone, day: Date) -> Self {
-        Self::between(midnight(zone, day), day_end(zone, day))
-    }
-
     /// Whether it can have been at an instant or later. The end of a planned day is the first instant of the next one, and
     /// so not on that day.
     fn can_be_at_or_after(self, at: Timestamp) -> bool {
@@ -107,20 +105,20 @@ impl<'r> Possession<'r> {
             (RentalStatus::Cancelled, _) if activated.is_some() => Evidence::Doubtful,
             (RentalStatus::New | RentalStatus::Approved | RentalStatus::Cancelled, _) => return None,
         };
-        let (pickup, trusted_from) = match (activated, rental.start_date) {
-            (Some(at), _) => (Moment::exact(at), at),
-            (None, Some(start)) => (Moment::on(zone, start), midnight(zone, start)),
-            (None, None) => (Moment::between(Timestamp::FIRST, completed.unwrap_or(END)), END),
+        let start = rental.start_date.map(|start| midnight(zone, start));
+        let end = rental.end_date.map(|end| day_end(zone, end));
+        let (pickup, trusted_from) = match (activated, start, rental.start_date) {
+            (Some(at), ..) => (Moment::exact(at), at),
+            (None, Some(begin), Some(start)) => (Moment::between(begin, day_end(zone, start)), begin),
+            (None, ..) => (Moment::between(Timestamp::FIRST, completed.unwrap_or(END)), END),
         };
-        let planned_end = rental.end_date.filter(|end| pickup.earliest < day_end(zone, *end));
+        let planned_end = rental.end_date.zip(end).filter(|(_, end)| pickup.earliest < *end);
         let is_out = matches!(rental.status, RentalStatus::Active | RentalStatus::Approved);
         let (giving_back, trusted_to) = match (completed, planned_end) {
             (Some(at), _) => (Moment::exact(at), at),
             // Nobody recorded the return, and its planned day is over: the customer may still have the vehicle.
-            (None, Some(end)) if is_out && evidence == Evidence::HandedOver => {
-                (Moment::between(day_end(zone, end), END), day_end(zone, end))
-            }
-            (None, Some(end)) => (Moment::on(zone, end), day_end(zone, end)),
+            (None, Some((_, end))) if is_out && evidence == Evidence::HandedOver => (Moment::between(end, END), end),
+            (None, Some((last, end))) => (Moment::between(midnight(zone, last), end), end),
             (None, None) if rental.status == RentalStatus::Completed || evidence == Evidence::Doubtful => {
                 (Moment::between(pickup.earliest, END), pickup.earliest)
             }
@@ -136,6 +134,7 @@ impl<'r> Possession<'r> {
             giving_back,
             trusted_from,
             trusted_to,
+            planned: (start, end.unwrap_or(END)),
             ended_by_next,
             swapped_in,
             swapped_out,

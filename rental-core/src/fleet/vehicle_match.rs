@@ -7,10 +7,10 @@ use crate::{
         Resource,
         assignment::{self, Assignment, AssignmentKind, VehicleAssignments},
         parse,
-        vehicle::Vehicle,
+        vehicle::{NamedVehicle, Vehicle},
     },
     schema::IndexPrefix,
-    store::{Span, Store, all_sound},
+    store::{Record, Span, Store, all_sound},
     value::{Name, OrganizationId, Text, VehicleId, Zone},
 };
 
@@ -36,6 +36,8 @@ pub type Held = (VehicleId, Assignment);
 pub struct Holders {
     by_tag: Vec<Held>,
     by_plate: Vec<Held>,
+    /// Vehicles whose records were read.
+    present: Vec<VehicleId>,
     /// The state of the plate that is looked for.
     state: Option<String>,
 }
@@ -57,14 +59,20 @@ impl Holders {
         };
         let mut found = Self::default();
         if let Some(tag) = tag.and_then(|tag| named(AssignmentKind::TollTag, tag, None)) {
-            found.by_tag = holders(store, organization, &tag).await?;
+            found.by_tag = read_holders(store, organization, &tag, &mut found.present).await?;
         }
         if let Some(plate) = plate.and_then(|plate| named(AssignmentKind::Plate, plate, state)) {
             found.state = plate.plate().and_then(|plate| plate.state);
             // Vehicles of another state are left out when the time is known: a vehicle of this state may have it then.
-            found.by_plate = holders(store, organization, &plate).await?;
+            found.by_plate = read_holders(store, organization, &plate, &mut found.present).await?;
         }
         Ok(found)
+    }
+
+    /// The vehicles whose records were read, and so are there.
+    #[must_use]
+    pub fn present(&self) -> &[VehicleId] {
+        &self.present
     }
 
     /// The vehicle that had them at a time. `zone` tells when days begin and end.
@@ -109,11 +117,24 @@ pub(crate) async fn holders(
     organization: OrganizationId,
     named: &Assignment,
 ) -> Result<Vec<Held>, Error> {
+    read_holders(store, organization, named, &mut Vec::new()).await
+}
+
+/// The same. Adds the vehicles whose records were read to `present`.
+async fn read_holders(
+    store: &dyn Store,
+    organization: OrganizationId,
+    named: &Assignment,
+    present: &mut Vec<VehicleId>,
+) -> Result<Vec<Held>, Error> {
     let Some(look_up) = named.look_up() else { return Ok(Vec::new()) };
+    let names = |record: &Record| {
+        let vehicle = NamedVehicle::read(record)?;
+        Ok((vehicle.id, assignment::of_fields(&vehicle.names())))
+    };
     // In this order. A vehicle that loses the number between the two reads gets a record in the same write.
-    let mut found =
-        read::<Vehicle>(store, organization, &look_up, |vehicle| (vehicle.id, assignment::of_fields(&vehicle.names())))
-            .await?;
+    let mut found = read(store, look_up.span(organization, Vehicle::SPEC), names).await?;
+    present.extend(found.iter().map(|(vehicle, _)| *vehicle));
     let recorded = recorded(store, organization, &look_up).await?;
     found.retain(|(vehicle, _)| !recorded.iter().any(|(known, _)| known == vehicle));
     found.extend(recorded);
@@ -143,7 +164,11 @@ async fn recorded(
     organization: OrganizationId,
     look_up: &IndexPrefix,
 ) -> Result<Vec<(VehicleId, Vec<Assignment>)>, Error> {
-    read::<VehicleAssignments>(store, organization, look_up, |all| (all.vehicle_id, all.assignments)).await
+    let assignments = |record: &Record| {
+        let all: VehicleAssignments = parse(&record.key, &record.value)?;
+        Ok((all.vehicle_id, all.assignments))
+    };
+    read(store, look_up.span(organization, VehicleAssignments::SPEC), assignments).await
 }
 
 /// Whether a vehicle has or had a number with one of these look-ups. One call of the store: most new numbers are nobody's.
@@ -165,14 +190,13 @@ pub(crate) async fn has_holders(
     Ok(store.scan_each(&scans).await?.iter().any(|rows| !rows.is_empty()))
 }
 
-async fn read<T: Resource>(
+async fn read(
     store: &dyn Store,
-    organization: OrganizationId,
-    look_up: &IndexPrefix,
-    parts: impl Fn(T) -> (VehicleId, Vec<Assignment>),
+    span: Span,
+    parts: impl Fn(&Record) -> Result<(VehicleId, Vec<Assignment>), Error>,
 ) -> Result<Vec<(VehicleId, Vec<Assignment>)>, Error> {
-    let found = all_sound(store.scan(&look_up.span(organization, T::SPEC), MOST_VEHICLES).await?)?;
-    found.iter().map(|record| parse::<T>(&record.key, &record.value).map(&parts)).collect()
+    let found = all_sound(store.scan(&span, MOST_VEHICLES).await?)?;
+    found.iter().map(parts).collect()
 }
 
 /// Those that can be at that time; all of them when it is not known.

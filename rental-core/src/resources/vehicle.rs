@@ -2,11 +2,12 @@
 
 use crate::{
     error::Error,
-    resources::{Create, Portable, Resource, RuleContext, Update, event::EventType, fields},
+    resources::{Create, Portable, Resource, RuleContext, Update, event::EventType, fields, read_json},
     schema::{
         BY_UPDATE, CREATED_AT, CURRENCY, Effects, Facts, Fields, Grounds, IndexPrefix, Kind, LookUpSpec, Names,
         ResourceSpec, UPDATED_AT, field, filter, filter_by, id, index, look_up, object, ordered_index,
     },
+    store::Record,
     value::{Currency, Money, Name, OrganizationId, Plate, Text, Timestamp, VehicleId, tag_digits, tag_serial, words},
 };
 use serde::{Deserialize, Serialize};
@@ -117,6 +118,30 @@ pub(crate) fn plate_look_up(plate: &Plate) -> IndexPrefix {
 #[must_use]
 pub(crate) fn is_name_look_up(prefix: &IndexPrefix) -> bool {
     [TAG, PLATE].iter().any(|look_up| prefix.as_bytes().first() == Some(&look_up.number))
+}
+
+/// What tells which transponder and plate a vehicle has. Reading it alone takes a part of the time of the whole vehicle.
+#[derive(Deserialize)]
+pub(crate) struct NamedVehicle {
+    pub(crate) id: VehicleId,
+    plate: Option<Text>,
+    plate_state: Option<Text>,
+    transponder_number: Option<Text>,
+}
+
+impl NamedVehicle {
+    /// Reads the record of a vehicle.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`]: the record does not parse.
+    pub(crate) fn read(record: &Record) -> Result<Self, Error> {
+        read_json(&record.value).map_err(|error| Error::damaged(&record.key, &error))
+    }
+
+    /// The transponder, the plate and the state of the plate.
+    pub(crate) fn names(&self) -> Names {
+        [&self.transponder_number, &self.plate, &self.plate_state].map(|name| name.as_deref().map(str::to_owned))
+    }
 }
 
 impl Vehicle {

@@ -12,7 +12,7 @@ use crate::{
     },
 };
 use rental_core::{
-    attachments::{Derived, derive_for, local_time, of_vehicle, whose},
+    attachments::{Derived, Deriving, local_time, of_vehicle},
     error::{Error, FieldCode},
     fleet::{
         VehicleMatch,
@@ -143,10 +143,11 @@ async fn judge_page<T: Attributable>(
     let last = found.last().and_then(|record| record.key.id()).filter(|_| has_more);
     let mut judged = Judged { damaged, ..Judged::default() };
     let (mut vehicles, mut more) = (Vec::with_capacity(found.len()), Vec::new());
+    let mut deriving = Deriving::new(store, organization);
     for record in found {
         let read = async {
             let object: T = parse(&record.key, &record.value)?;
-            let whose = whose(store, organization, &object).await?;
+            let whose = deriving.whose(&object).await?;
             Ok((object, whose))
         };
         let Some((object, whose)) = Error::note_damage(read.await, &mut judged.damaged)? else { continue };
@@ -160,7 +161,7 @@ async fn judge_page<T: Attributable>(
     let mut rows = Vec::with_capacity(vehicles.len());
     for (record, object, whose) in vehicles {
         let row = async {
-            let derived = derive_for(store, organization, &object, whose, &more).await?;
+            let derived = deriving.derive_for(&object, whose, &more).await?;
             judge(store, edge, organization, (record, &object, derived), &mut judged.batch).await
         };
         rows.extend(Error::note_damage(row.await, &mut judged.damaged)?);

@@ -214,7 +214,8 @@ fn scan(rows: &Rows, span: &Span, limit: usize) -> Result<Vec<Scanned>, StoreErr
         return Ok(Vec::new());
     }
     let mut range = rows.range::<&[u8]>(span.from.as_bytes()..span.to.as_bytes()).map_err(unavailable)?;
-    let mut found = Vec::with_capacity(limit.min(128));
+    // Most scans find far fewer rows than they may: room for all of them costs more than the scan.
+    let mut found = Vec::with_capacity(limit.min(8));
     for _ in 0..limit {
         let row = match span.order {
             Order::Ascending => range.next(),
