@@ -127,6 +127,40 @@ mod tests {
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2, "nothing is left beside it");
     }
 
+    /// The place is checked once more when the secret is written: somebody may have changed it since [`check_writable`].
+    #[test]
+    fn a_secret_is_never_written_through_a_link_or_where_others_can_replace_it() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let directory = tempfile::tempdir().unwrap();
+        let (file, link, nowhere) = (directory.path().join("file"), directory.path().join("link"), "none");
+        let set = |mode| fs::set_permissions(directory.path(), fs::Permissions::from_mode(mode)).unwrap();
+        let mut taken = Vec::new();
+        for target in ["file", nowhere] {
+            fs::write(&file, "before").unwrap();
+            let _ = fs::remove_file(&link);
+            std::os::unix::fs::symlink(directory.path().join(target), &link).unwrap();
+            taken.extend(write_secret(&link, "secret").is_ok().then(|| format!("write_secret, link to {target}")));
+            taken.extend(check_writable(&link).is_ok().then(|| format!("check_writable, link to {target}")));
+            assert_eq!((read(&file).unwrap().as_str(), directory.path().join(nowhere).exists()), ("before", false));
+        }
+        for mode in [0o777, 0o770, 0o707] {
+            set(mode);
+            taken.extend(write_secret(&file, "secret").is_ok().then(|| format!("write_secret, {mode:o}")));
+            taken.extend(check_writable(&file).is_ok().then(|| format!("check_writable, {mode:o}")));
+        }
+        assert!(taken.is_empty(), "taken: {taken:#?}");
+        for mode in [0o700, 0o755, 0o1777] {
+            set(mode);
+            check_writable(&file).unwrap();
+            write_secret(&file, "secret").unwrap();
+            assert_eq!(
+                (read(&file).unwrap().as_str(), readable_by_others(&file)),
+                ("secret\n", Some(false)),
+                "{mode:o}"
+            );
+        }
+    }
+
     #[test]
     fn missing_directories_are_made_for_the_owner_alone() {
         let directory = tempfile::tempdir().unwrap();
