@@ -31,11 +31,6 @@ impl Apart {
         let Some(runtime) = &self.0 else { return future.await };
         Entered { handle: runtime.handle(), future: pin!(future) }.await
     }
-
-    #[cfg(test)]
-    pub(super) fn tasks(&self) -> usize {
-        self.0.as_ref().map_or(0, |runtime| runtime.metrics().num_alive_tasks())
-    }
 }
 
 impl Drop for Apart {

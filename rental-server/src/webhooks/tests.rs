@@ -195,6 +195,7 @@ async fn interim_responses_without_end_leave_the_threads_of_requests_to_others()
     let url = format!("http://{}/calendar.ics", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         let (mut client, _) = listener.accept().unwrap();
+        let _ = std::io::Read::read(&mut client, &mut [0; 1024]).unwrap();
         let interim = "HTTP/1.1 102 Processing\r\n\r\n".repeat(4096);
         while std::io::Write::write_all(&mut client, interim.as_bytes()).is_ok() {}
     });
@@ -207,7 +208,7 @@ async fn interim_responses_without_end_leave_the_threads_of_requests_to_others()
         }
     };
     tokio::select! {
-        _ = hooks.sender.download(&url, None) => panic!("the response has no end"),
+        ended = hooks.sender.download(&url, None) => panic!("the response has no end: {:?}", ended.map(drop)),
         () = tokio::time::sleep(Duration::from_secs(3)) => {}
         () = others => {}
     }
