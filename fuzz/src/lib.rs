@@ -35,6 +35,8 @@ mod panics;
 mod shares;
 #[path = "../../rental-server/src/trace_context.rs"]
 mod trace_context;
+#[path = "../../rental-server/src/turns.rs"]
+mod turns;
 mod config;
 /// The simulated disk of the tests of the engine.
 #[expect(dead_code, reason = "the target uses a part of it")]

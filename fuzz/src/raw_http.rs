@@ -12,6 +12,7 @@ use crate::{
         serve::Service,
         server,
     },
+    turns::Turns,
 };
 use futures_util::StreamExt;
 use prometheus_client::metrics::gauge::Gauge;
@@ -34,6 +35,7 @@ const MOST_TIME: Duration = Duration::from_secs(10);
 struct Echo {
     paths: Paths,
     draining: AtomicBool,
+    turns: Arc<Turns>,
 }
 
 /// Requests that reached the handler, and panics anywhere.
@@ -77,6 +79,10 @@ impl Service for Echo {
         Gauge::default()
     }
 
+    fn turns(&self) -> &Arc<Turns> {
+        &self.turns
+    }
+
     fn opened(&self) {}
 
     fn closed(&self) {}
@@ -101,7 +107,7 @@ static SERVER: LazyLock<SocketAddr> = LazyLock::new(|| {
             sender.send(listener.local_addr().expect("an address")).expect("somebody waits");
             let table = [(Method::GET, "/v1/a"), (Method::POST, "/v1/a"), (Method::PATCH, "/v1/a/{id}")];
             let paths = Paths::new(table.iter().enumerate().map(|(row, (method, path))| (row, (method, *path))));
-            let service = Arc::new(Echo { paths, draining: AtomicBool::new(false) });
+            let service = Arc::new(Echo { paths, draining: AtomicBool::new(false), turns: Turns::new(Default::default()) });
             let limits = ConnectionLimits { all: 64, per_address: 64, proxies: Arc::new([]) };
             server::serve(listener, service, limits, None, std::future::pending()).await;
         });
