@@ -51,11 +51,11 @@ def main() -> None:
     print(f"{'stage':<22} {'commands':>8} {'with reading':>13} {'promised':>9}")
     total, late = 0.0, []
 
-    def follow(directory: Path, environment: dict[str, str], page: str, section: str, minutes: int) -> None:
+    def follow(environment: dict[str, str], page: str, section: str, minutes: int) -> None:
         nonlocal total
         name = page.removesuffix(".md") + (f", {section}" if section else "")
         begun = time.monotonic()
-        with Reader(directory / name.replace(", ", "-"), environment) as reader:
+        with Reader(work / name.replace(", ", "-"), environment) as reader:
             reader.read(PAGES / page, section)
             commands = time.monotonic() - begun
         read = reading(PAGES / page, section)
@@ -64,7 +64,7 @@ def main() -> None:
         if read > minutes * 60:
             late.append(name)
 
-    follow(work, {**os.environ, "RENTAL_RELEASE": str(release)}, *ALONE)
+    follow({**os.environ, "RENTAL_RELEASE": str(release)}, *ALONE)
     # As a reader who put the exports in a profile: the stages begin with what the download set.
     names = ["PATH", "RENTAL_PACKAGES"]
     begun = time.monotonic()
@@ -76,7 +76,7 @@ def main() -> None:
     total += commands + person
     print(f"{'before you begin':<22} {commands:>6.1f} s {commands + person:>11.0f} s", flush=True)
     for stage in STAGES:
-        follow(work, environment, *stage)
+        follow(environment, *stage)
     print(f"{'all':<22} {'':>8} {total:>11.0f} s")
     assert not late, f"longer to read than promised: {', '.join(late)}"
 

@@ -42,8 +42,7 @@ impl<S: Service> Drop for Counted<S> {
     }
 }
 
-/// Serves a connection until it ends.
-/// `address` is the share of its address in the requests of HTTP/2.
+/// Serves a connection until it ends. `address` is the share of its address in the requests of HTTP/2.
 pub(super) async fn serve<S: Service>(
     stream: TcpStream,
     traffic: Arc<Traffic>,

@@ -12,7 +12,7 @@ use std::{
 };
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// The threads. Dropping them ends the connections.
+/// The threads. Dropping them ends the connections. There is a runtime until then.
 pub(super) struct Apart(Option<Runtime>);
 
 impl Apart {

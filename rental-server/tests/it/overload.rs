@@ -36,6 +36,11 @@ fn get(organization: &Organization<'_>) -> Vec<u8> {
     format!("GET /v1/vehicles HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {key}\r\n\r\n").into_bytes()
 }
 
+/// These requests, at this rate or as fast as they are answered.
+fn load<'a>(server: &'a Server, requests: &'a [Vec<u8>], rate: Option<f64>, connections: usize) -> Load<'a> {
+    Load { address: &server.address, requests, rate, connections, patience: PATIENCE, seed: 7 }
+}
+
 fn metric(server: &Server, name: &str) -> u64 {
     let page = Connection::open(&server.address).send("GET", "/metrics", &[], b"").text();
     let value = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
@@ -54,16 +59,8 @@ fn an_organization_that_sends_too_much_is_refused_and_another_one_is_served() {
     let server = Server::start_by(&strace.split(' ').collect::<Vec<_>>(), &["--store", &store]);
     let (large, small) = (server.organization(), server.organization());
     let [flood, few] = [&large, &small].map(|organization| [post(organization, r#"{"name":"One"}"#)]);
-    let load = |requests, rate, connections| Load {
-        address: &server.address,
-        requests,
-        rate,
-        connections,
-        patience: PATIENCE,
-        seed: 7,
-    };
     let stop = AtomicBool::new(false);
-    let flood = load(&flood, None, 400);
+    let flood = load(&server, &flood, None, 400);
     let (theirs, own) = thread::scope(|scope| {
         let (flood, stop) = (&flood, &stop);
         let theirs = scope.spawn(move || flood.run(stop));
@@ -77,7 +74,7 @@ fn an_organization_that_sends_too_much_is_refused_and_another_one_is_served() {
             reply.error(503, "api_error", "service_unavailable");
             assert_eq!(reply.header("retry-after"), Some("1"));
         }
-        let own = load(&few, Some(8.0), 8).run_for(Duration::from_secs(3));
+        let own = load(&server, &few, Some(8.0), 8).run_for(Duration::from_secs(3));
         stop.store(true, Ordering::Relaxed);
         (theirs.join().expect("the flood"), own)
     });
@@ -104,16 +101,8 @@ fn connections_of_an_organization_wait_for_its_turns_while_another_one_is_active
     let server = Server::start(&[]);
     let (large, small) = (server.organization(), server.organization());
     let [flood, few] = [&large, &small].map(|organization| [get(organization)]);
-    let load = |requests, rate, connections| Load {
-        address: &server.address,
-        requests,
-        rate,
-        connections,
-        patience: PATIENCE,
-        seed: 7,
-    };
     let stop = AtomicBool::new(false);
-    let flood = load(&flood, None, 300);
+    let flood = load(&server, &flood, None, 300);
     let waits = || metric(&server, "rental_http_turn_waits_total");
     let (theirs, own, waits) = thread::scope(|scope| {
         let (flood, stop) = (&flood, &stop);
@@ -121,7 +110,7 @@ fn connections_of_an_organization_wait_for_its_turns_while_another_one_is_active
         // Longer than the preparations of this test, and the first requests of each connection, count as another party.
         thread::sleep(Duration::from_millis(1500));
         let before = waits();
-        let own = load(&few, Some(20.0), 4).run_for(Duration::from_secs(2));
+        let own = load(&server, &few, Some(20.0), 4).run_for(Duration::from_secs(2));
         let waits = waits() - before;
         stop.store(true, Ordering::Relaxed);
         (theirs.join().expect("the flood"), own, waits)
