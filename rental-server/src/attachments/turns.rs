@@ -1,6 +1,6 @@
 //! In which order the marks of vehicles are handled: organizations take turns, and within a turn the marks of one.
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join_all};
 use rental_core::{
     error::Error,
     rows::{Row, key},
@@ -9,8 +9,10 @@ use rental_core::{
 };
 use std::collections::{HashMap, HashSet};
 
+/// Marks that have a step at the same time. Each step waits for its durable commit, and commits that wait together become one.
+const AT_ONCE: usize = 8;
 /// Marks that are read at a time.
-const PAGE: usize = 20;
+const PAGE: usize = 3 * AT_ONCE;
 
 /// How a step of a mark ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -59,8 +61,8 @@ impl Turns {
         Ok(more)
     }
 
-    /// Does steps of the marks of an organization, one of each after the other, until its time is over. Returns whether there is more
-    /// to do now.
+    /// Does steps of the marks of an organization, some marks at once and each before one has its next step, until its time is over.
+    /// Returns whether there is more to do now.
     async fn turn(
         &mut self,
         store: &dyn Store,
@@ -76,10 +78,11 @@ impl Turns {
             }
             let page = store.scan(&marks, PAGE).await?;
             let (is_last, end) = (page.len() < PAGE, page.last().map(key_of).cloned());
-            for mark in work.sound(page) {
-                let ended = work.step(&mark).await;
-                (more, has_done) = (more || ended == Ended::More, has_done || ended != Ended::Later);
-                self.last.insert(organization, mark.key);
+            for marks in work.sound(page).chunks(AT_ONCE) {
+                let ended = join_all(marks.iter().map(|mark| work.step(mark))).await;
+                more |= ended.contains(&Ended::More);
+                has_done |= ended.iter().any(|ended| *ended != Ended::Later);
+                self.last.extend(marks.last().map(|mark| (organization, mark.key.clone())));
                 if !work.has_time() {
                     return Ok(has_done);
                 }
@@ -116,6 +119,9 @@ mod tests {
         made: Mutex<Vec<Key>>,
         slice: usize,
         in_turn: AtomicUsize,
+        running: AtomicUsize,
+        /// Most steps that ran at the same time.
+        most: AtomicUsize,
         fails: bool,
     }
 
@@ -136,6 +142,10 @@ mod tests {
             Box::pin(async {
                 self.in_turn.fetch_add(1, Ordering::Relaxed);
                 self.made.lock().unwrap().push(mark.key.clone());
+                let running = self.running.fetch_add(1, Ordering::Relaxed) + 1;
+                self.most.fetch_max(running, Ordering::Relaxed);
+                tokio::task::yield_now().await;
+                self.running.fetch_sub(1, Ordering::Relaxed);
                 if self.fails {
                     return Ended::Later;
                 }
@@ -171,24 +181,25 @@ mod tests {
     }
 
     fn steps(store: &Memory, left: HashMap<Key, usize>, slice: usize) -> Steps<'_> {
-        Steps { store, left: left.into(), made: Mutex::default(), slice, in_turn: AtomicUsize::new(0), fails: false }
+        let [in_turn, running, most] = Default::default();
+        Steps { store, left: left.into(), made: Mutex::default(), slice, in_turn, running, most, fails: false }
     }
 
     #[tokio::test]
     async fn one_organization_with_many_marks_lets_another_one_have_its_turns() {
         let store = Memory::default();
         let left = marked(&store, &[(1, 400, 30), (2, 1, 32)]).await;
-        let (mut turns, mut work) = (Turns::default(), steps(&store, left, 10));
+        let (mut turns, mut work) = (Turns::default(), steps(&store, left, AT_ONCE));
         let other = key::recheck(OrganizationId::from_u128(2), VehicleId::from_u128(1));
         let mut rounds = 0;
         while work.left.lock().unwrap()[&other] > 0 {
             assert!(turns.round(&store, &mut work).await.unwrap());
             rounds += 1;
         }
-        assert_eq!(rounds, 4, "ten steps of 32 in each");
+        assert_eq!(rounds, 32 / AT_ONCE, "as many steps in each as the first one has, which does them at once");
         // The first one had the same number of steps, of one vehicle after the other.
         let made: Vec<Key> = work.made.lock().unwrap().iter().filter(|key| **key != other).cloned().collect();
-        assert_eq!(made.len(), 40);
+        assert_eq!(made.len(), 32);
         assert!(made.is_sorted_by(|one, next| one < next));
     }
 
@@ -205,6 +216,7 @@ mod tests {
             for pass in made.chunks(45) {
                 assert!(pass.len() == 45 && pass.is_sorted_by(|one, next| one < next), "{slice}");
             }
+            assert_eq!(*work.most.get_mut(), AT_ONCE, "they wait for their commits together");
             turns.round(&store, &mut work).await.unwrap();
             assert!(turns.last.is_empty());
         }
