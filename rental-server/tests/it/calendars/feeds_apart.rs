@@ -127,6 +127,25 @@ fn feeds_that_nobody_read_before_the_start_are_read_after_it() {
     }
 }
 
+#[test]
+#[ignore = "waits five minutes"]
+fn a_feed_that_another_server_was_told_to_read_and_could_not_is_read_within_five_minutes() {
+    let Some(database) = database() else { return };
+    let reader = Server::start_on(&database, &[PRIVATE]);
+    let told = Server::start_on(&database, &[PRIVATE, "--no-webhooks"]);
+    let calendars = Calendars::start();
+    calendars.show(&[("a", day(3), day(5))]);
+    let here = reader.organization();
+    let organization = here.by_way_of(&told);
+    let feed = made(&organization, &organization.vehicle(json!({})), &calendars.url);
+    let deadline = Instant::now() + Duration::from_secs(330);
+    while organization.get(&format!("/v1/calendar_feeds/{feed}")).ok()["status"] != "ok" {
+        assert!(Instant::now() < deadline, "it is not read");
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    assert_eq!(blocks(&organization, &feed), [block(3, 5, "active")]);
+}
+
 /// How often each path was read, now and at most at a time.
 type Seen = Arc<Mutex<HashMap<String, (usize, usize, usize)>>>;
 
