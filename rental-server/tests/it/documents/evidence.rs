@@ -130,6 +130,35 @@ fn what_is_met_names_its_test_or_command() {
     }
 }
 
+/// Each promise has a test, or a command that anyone can run. "the same" is what the row before has.
+#[test]
+fn every_promise_names_its_test_or_command() {
+    let (text, known) = (read("docs/reliability.md"), tests());
+    for (heading, titles) in [
+        ("## Promises and their tests", ["Promise", "Test", "Command"]),
+        ("## Promises of the other pages", ["Page", "Promise", "Test"]),
+    ] {
+        let mut promises = rows(&text, heading).into_iter();
+        assert_eq!(promises.next().expect("a table"), titles, "{heading}");
+        let promises: Vec<Vec<String>> = promises.collect();
+        assert!(promises.len() >= 20, "{heading}");
+        let evidence = titles.iter().position(|title| *title == "Test").expect("a column");
+        for (number, row) in promises.iter().enumerate() {
+            assert_eq!(row.len(), 3, "{heading}: {row:?}");
+            let is_proven = |cell: &str| {
+                let is_command = |code: &str| {
+                    ["cargo ", ".ci/", "deploy/", "clients/"].iter().any(|command| code.starts_with(command))
+                };
+                (number > 0 && cell.starts_with("the same"))
+                    || cell.split('`').skip(1).step_by(2).any(is_command)
+                    || named(cell).any(|name| known.contains_key(name))
+            };
+            let commands = &row[titles.len() - 1];
+            assert!(is_proven(commands) && (is_proven(&row[evidence]) || commands.contains("`cargo fuzz")), "{row:?}");
+        }
+    }
+}
+
 /// The file of settings may hold the admin token.
 #[test]
 fn the_package_keeps_settings_and_data_from_other_users() {
