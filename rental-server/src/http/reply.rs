@@ -120,6 +120,11 @@ impl Reply {
         Self { status: StatusCode::NOT_MODIFIED, ..Self::json(Bytes::new()) }.with(header::ETAG, &etag(revision))
     }
 
+    /// 302: a page is there, as seen from the path of the request.
+    pub(crate) fn page_is_at(relative: &'static str) -> Self {
+        Self { status: StatusCode::FOUND, ..Self::json(Bytes::new()) }.with(header::LOCATION, relative)
+    }
+
     /// 200 with a body that is sent while it is made.
     pub(crate) fn stream(parts: Parts) -> Self {
         Self { parts: Some(parts), ..Self::json(Bytes::new()) }

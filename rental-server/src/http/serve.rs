@@ -31,11 +31,14 @@ use std::{
 };
 use warp::{
     Filter,
-    http::{HeaderName, HeaderValue, header},
+    http::{HeaderName, HeaderValue, Method, header},
 };
 
 /// Tells browsers for a year to use this host with TLS only (RFC 6797).
 const ONLY_TLS: &str = "max-age=31536000";
+
+/// The reference, from `/`. A proxy can serve both below another path.
+const REFERENCE: &str = "docs";
 
 /// What serves the requests that the accept loop takes in.
 pub(crate) trait Service: Send + Sync + 'static {
@@ -118,7 +121,7 @@ async fn serve<S: Service>(service: &Arc<S>, call: &Arc<Call>, parts: impl Parts
         Err(problem) => (None, Err(problem)),
         Ok(Err(problem)) => {
             skip_arrived(call, pin!(bytes(parts)), service.max_body()).await;
-            (None, Err(problem))
+            (None, if opens_address(call) { Ok(Reply::page_is_at(REFERENCE)) } else { Err(problem) })
         }
     };
     let response = respond(&**service, call, outcome);
@@ -126,6 +129,14 @@ async fn serve<S: Service>(service: &Arc<S>, call: &Arc<Call>, parts: impl Parts
     service.served(call, place.as_ref(), status, took);
     tracing::debug!(request_id = call.request_id.as_str(), client_request_id = call.client_request_id(), trace_id = call.trace_id(), client = %call.client_address(), method = %call.method, path = &*call.shown_path(), status, micros = took.as_micros() as u64, "served");
     response
+}
+
+/// Whether somebody opens the bare address of the server in a browser. No other client asks for a page.
+fn opens_address(call: &Call) -> bool {
+    let mut accepted = call.headers().get_all(header::ACCEPT).iter();
+    let takes_pages =
+        accepted.any(|types| types.as_bytes().windows(9).any(|part| part.eq_ignore_ascii_case(b"text/html")));
+    call.path() == "/" && matches!(call.method, Method::GET | Method::HEAD) && takes_pages
 }
 
 /// The response of warp, with the headers about the connection. A problem is logged.

@@ -8,6 +8,29 @@ fn get(server: &Server, path: &str, headers: &[(&str, &str)]) -> Reply {
 }
 
 #[test]
+fn a_browser_that_opens_the_bare_address_is_sent_to_the_reference() {
+    let server = Server::shared();
+    let ask = |method: &str, path: &str, accept: &str| {
+        Connection::open(&server.address).send(method, path, &[("Accept", accept)], b"")
+    };
+    let page = "application/xhtml+xml,Text/HTML;q=0.9,*/*;q=0.8";
+    for method in ["GET", "HEAD"] {
+        let reply = ask(method, "/?from=mail", page);
+        assert_eq!((reply.status, reply.header("location")), (302, Some("docs")), "{method}");
+    }
+    for (method, path, accept) in [
+        ("GET", "/", "*/*"),
+        ("GET", "/", "application/json"),
+        ("POST", "/", page),
+        ("GET", "/v1", page),
+        ("GET", "//", page),
+    ] {
+        let reply = ask(method, path, accept);
+        reply.error(404, "invalid_request_error", "route_unknown");
+    }
+}
+
+#[test]
 fn no_response_lets_a_browser_guess_its_type() {
     let server = Server::shared();
     let organization = server.organization();
