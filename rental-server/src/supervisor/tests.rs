@@ -85,10 +85,15 @@ fn dying(supervisor: &Arc<Supervisor>, deaths: usize, panics: bool) -> impl Fn()
 
 type BoxedWork = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 
+/// Waits until this holds. A test that waits in vain fails.
 async fn until(mut holds: impl FnMut() -> bool) {
-    while !holds() {
+    for _ in 0..20_000 {
+        if holds() {
+            return;
+        }
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
+    panic!("waited in vain");
 }
 
 #[tokio::test]
