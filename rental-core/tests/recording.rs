@@ -21,6 +21,7 @@ use rental_core::{
     store::{Answer, Batch, Commit, Key, Order, Prior, Record, Scanned, Span, Store, Write, all_sound, memory::Memory},
     value::{Money, Name, OrganizationId, Sum, Text, Timestamp},
 };
+use sha2::{Digest as _, Sha256};
 use std::{
     collections::BTreeMap,
     sync::{
@@ -344,6 +345,47 @@ proptest! {
         prop_assert_eq!(now(overlay.scan(&span, limit)).unwrap(), now(model.scan(&span, limit)).unwrap());
         let keys: Vec<Key> = (0..30).map(|key| Key::from_bytes(&[key])).collect();
         prop_assert_eq!(now(overlay.get(&keys)).unwrap(), now(model.get(&keys)).unwrap());
+    }
+}
+
+#[test]
+fn damaged_rows_of_the_store_keep_no_other_row_of_a_file_from_being_recorded() {
+    let (store, edge, owner) = (empty(), Ids::default(), organization());
+    let made = |json: &'static [u8]| {
+        let collection = resources::api().find(|one| one.spec.object == "vehicle").unwrap();
+        let intent = Create { collection, organization: &owner, body: json.into(), given: &[] };
+        let prepared = now(intent.prepare(&*store, &edge)).unwrap();
+        let (_, id) = prepared.object.as_deref().expect("a vehicle").subject();
+        assert_eq!(now(store.commit(prepared.batch)), Ok(Commit::Applied));
+        key::record(owner.id, collection.spec, id)
+    };
+    let vehicle = made(br#"{"name":"Kia","plate":"DAMAGED"}"#);
+    let before: Vec<Passage> = (0..10).map(|n| (Some(n), n, 5, false)).collect();
+    assert_eq!(import_tolls(&store, &edge, &before, false).created, 10);
+    let numbered = |number: &str| {
+        tolls(&store).into_iter().find(|toll| toll.transaction_id.as_deref() == Some(number)).expect("recorded")
+    };
+    let (third, fifth) = (numbered("T3"), numbered("T5"));
+    let hash: [u8; 32] = Sha256::digest(fifth.identity().expect("it has a number").as_bytes()).into();
+    let claim = key::identity(owner.id, &toll::SPEC, &hash);
+    let mut damage = Batch::default();
+    for place in [vehicle, Toll::key(owner.id, third.id), claim] {
+        damage.writes.push(Write::Put(place, 1, "{".into(), Prior::Any));
+    }
+    assert_eq!(now(store.commit(damage)), Ok(Commit::Applied));
+
+    // T0 has another amount, T3 and T5 need what is damaged, and so does a row of the vehicle and money back for T3.
+    let mut rows: Vec<TollRow> = (0..20).map(|n| toll_row(&(Some(n), n, if n == 0 { 6 } else { 5 }, false))).collect();
+    rows.insert(1, TollRow { plate: Some(text("DAMAGED")), ..toll_row(&(Some(99), 99, 5, false)) });
+    rows.push(toll_row(&(Some(3), 3, 5, true)));
+    for (dry_run, size) in [(true, CHUNK), (false, 7)] {
+        let counts = import_rows::<Toll>(&store, &edge, &rows, (size, dry_run));
+        let Counts { created, updated, duplicates, invalid, .. } = counts;
+        assert_eq!((created, updated, duplicates, invalid), (10, 1, 7, 4), "{counts:?}");
+        adds_up(&counts, rows.len());
+        let (rows, words): (Vec<u64>, Vec<_>) = counts.errors.iter().map(|one| (one.row, &one.message)).unzip();
+        assert_eq!(rows, [3, 6, 8, 23]);
+        assert!(words.iter().all(|words| words.contains("store repair")), "{words:?}");
     }
 }
 

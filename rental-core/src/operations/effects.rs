@@ -70,5 +70,5 @@ async fn claim(
 /// The object that has a claim, if there is one.
 async fn holder(store: &dyn Store, place: &Key) -> Result<Option<Uuid>, Error> {
     let found = get_one(store, place).await?;
-    found.map(|record| read_claim(&record.value).map(|(id, _)| id)).transpose()
+    found.map(|record| read_claim(&record).map(|(id, _)| id)).transpose()
 }

@@ -4,7 +4,7 @@ use super::key;
 use crate::{
     error::Error,
     schema::ResourceSpec,
-    store::Key,
+    store::{Key, Record},
     value::{Money, OrganizationId},
 };
 use bytes::Bytes;
@@ -51,18 +51,18 @@ pub(crate) struct Stated {
 /// Parses the value of a claim: the id and the amount.
 ///
 /// # Errors
-/// [`Error::Internal`]: the value is not one of [`claim_value`] or [`stated_value`].
-pub(crate) fn read_claim(value: &[u8]) -> Result<(Uuid, Option<Money>), Error> {
-    read_stated(value).map(|stated| (stated.id, stated.amount))
+/// [`Error::Damaged`]: the value is not one of [`claim_value`] or [`stated_value`].
+pub(crate) fn read_claim(claim: &Record) -> Result<(Uuid, Option<Money>), Error> {
+    read_stated(claim).map(|stated| (stated.id, stated.amount))
 }
 
 /// Parses the value of a claim, with the former amounts.
 ///
 /// # Errors
 /// As [`read_claim`].
-pub(crate) fn read_stated(value: &[u8]) -> Result<Stated, Error> {
-    let wrong = || Error::Internal("a claim holds neither an id nor an amount".into());
-    let (id, amounts) = value.split_at_checked(16).ok_or_else(wrong)?;
+pub(crate) fn read_stated(claim: &Record) -> Result<Stated, Error> {
+    let wrong = || Error::damaged_row(&claim.key, "it holds neither an id nor an amount");
+    let (id, amounts) = claim.value.split_at_checked(16).ok_or_else(wrong)?;
     let id = Uuid::from_slice(id).map_err(|_| wrong())?;
     let text = std::str::from_utf8(amounts).map_err(|_| wrong())?;
     let mut amounts = text.split_whitespace().map(|text| Money::parse(text, 4).map_err(|_| wrong()));

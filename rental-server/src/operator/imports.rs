@@ -15,6 +15,7 @@ use crate::{
     },
     operator::collections,
     state::App,
+    webhooks::Hooks,
 };
 use bytes::Bytes;
 use rental_core::{
@@ -27,7 +28,7 @@ use rental_core::{
     },
     request::page,
     resources::{organization::Organization, to_json},
-    store::{Store, redb::Redb},
+    store::{DamagedRow, Store, redb::Redb},
     tasks::erasing::begin_left_over_erasures,
     value::{Name, Zone},
 };
@@ -111,8 +112,9 @@ async fn run(
     let spool = spool(app, call, &mut request.body, limit).await?;
     let note = Note::of(call, Some(organization.id));
     let (mut progress, listening) = progress::of(call);
-    let import = Import { store: Arc::clone(&app.store) as _, runtime: Handle::current(), organization, asked, format };
     let hooks = Arc::clone(&app.hooks);
+    let (store, runtime) = (Arc::clone(&app.store) as _, Handle::current());
+    let import = Import { store, hooks: Arc::clone(&hooks), runtime, organization, asked, format };
     // On another thread: parsing would block the threads that serve requests.
     let work = tokio::task::spawn_blocking(move || {
         let answered = catch_unwind(AssertUnwindSafe(|| import.answer(record, spool, note, &mut progress)));
@@ -189,6 +191,7 @@ async fn spool(app: &App, call: &Call, body: &mut Body<'_>, limit: u64) -> Resul
 /// One import of a file.
 struct Import {
     store: Arc<dyn Store>,
+    hooks: Arc<Hooks>,
     runtime: Handle,
     organization: Organization,
     asked: Asked,
@@ -215,6 +218,11 @@ impl Import {
         }
         let answer = Answer { object: "import", format: &self.format, dry_run: self.asked.dry_run, counts };
         Ok(to_json(&answer)?)
+    }
+
+    /// Counts and logs damaged rows.
+    fn note(&self, damaged: &mut Vec<DamagedRow>) {
+        damaged.drain(..).for_each(|row| self.hooks.damaged.note(&row));
     }
 
     /// The store that gets what a dry run would record, in a temporary folder: a row can be about an object of an earlier row.
@@ -255,11 +263,13 @@ impl Import {
             if chunk.len() == CHUNK {
                 let full = std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK));
                 self.runtime.block_on(recorder.record(full))?;
+                self.note(&mut recorder.damaged);
                 progress.at(done as u64 + 1);
             }
         }
         self.runtime.block_on(recorder.record(chunk))?;
         self.runtime.block_on(recorder.finish())?;
+        self.note(&mut recorder.damaged);
         Ok(recorder.counts)
     }
 
@@ -293,6 +303,7 @@ impl Import {
             let mut damaged = Vec::new();
             let begun = begin_left_over_erasures(self.store.as_ref(), &edge, &mut damaged);
             self.runtime.block_on(begun)?;
+            self.note(&mut damaged);
         }
         Ok(counts)
     }

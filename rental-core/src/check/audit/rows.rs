@@ -147,7 +147,7 @@ impl Audit<'_> {
     /// Checks that the claim of an identity refers to an object of the resource in its key.
     pub(super) fn identity(&self, organization: OrganizationId, resource: u8, row: &Record) -> RowCheck {
         let spec = resources::spec_of_tag(resource).ok_or("it is of no known resource")?;
-        let (id, _) = claim::read_claim(&row.value).map_err(detail)?;
+        let (id, _) = claim::read_claim(row).map_err(detail)?;
         self.must_exist(&key::record(organization, spec, id))
     }
 

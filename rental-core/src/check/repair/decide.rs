@@ -154,7 +154,7 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
                 false
             }
             Row::Identity { .. } => {
-                if sound.is_none_or(|row| read_claim(&row.value).is_err()) {
+                if sound.is_none_or(|row| read_claim(row).is_err()) {
                     self.lost_identities.insert(key.clone());
                 }
                 false

@@ -9,8 +9,8 @@ use crate::{
     fleet::twins,
     imports::{RowOutcome, statements::StatementRow},
     operations,
-    resources::Payer,
-    store::{Batch, Commit, Key},
+    resources::{Payer, row_words::damage_in_words},
+    store::{Batch, Commit, DamagedRow, Key},
     value::Sum,
 };
 use std::collections::{HashMap, HashSet};
@@ -33,49 +33,94 @@ struct Chunk<'r, T, R> {
     twins: Vec<(u64, String)>,
 }
 
+/// How an attempt to record rows ended.
+enum Attempt {
+    /// So many rows are recorded.
+    Recorded(usize),
+    /// Concurrent writes changed what it had read.
+    Overtaken,
+    /// One more row needs what is damaged in the store.
+    Damaged,
+}
+
+/// What cannot be read, by the number of the row of the file that needs it. No other row waits for it.
+type Unreadable = HashMap<u64, DamagedRow>;
+
 impl<T: Importable> Recorder<'_, T> {
     /// Records the first of these rows in one transaction. Returns how many rows it recorded.
     pub(super) async fn chunk(&mut self, rows: &[(u64, T::Row)]) -> Result<usize, Error> {
-        'attempts: for _ in 0..MAX_ATTEMPTS {
-            let mut chunk = Chunk {
-                batch: Batch::default(),
-                outcomes: Vec::with_capacity(CHUNK),
-                matched: Vec::new(),
-                unidentified: Vec::new(),
-                rows: HashMap::with_capacity(CHUNK),
-                new: Vec::new(),
-                near: self.near(&rows[..rows.len().min(CHUNK)]).await?,
-                twins: Vec::new(),
-            };
-            let mut taken = 0;
-            for (number, row) in rows.iter().take(CHUNK) {
-                match self.add(*number, row, &mut chunk).await {
-                    Ok(true) => taken += 1,
-                    Ok(false) => break,
-                    // A concurrent import recorded the object after this one had looked it up.
-                    Err(Error::Conflict(_)) => continue 'attempts,
-                    Err(error) => return Err(error),
+        let (mut unreadable, mut overtaken) = (Unreadable::new(), 0);
+        while overtaken < MAX_ATTEMPTS {
+            match self.attempt(&rows[..rows.len().min(CHUNK)], &mut unreadable).await? {
+                Attempt::Recorded(count) => {
+                    self.damaged.extend(unreadable.into_values());
+                    return Ok(count);
                 }
-            }
-            if self.commit(chunk.batch).await? == Commit::Applied {
-                chunk.matched.into_iter().for_each(|amount| self.counts.add_matched(amount));
-                let dry_run = self.options.dry_run;
-                let unidentified = chunk.unidentified.into_iter();
-                unidentified.for_each(|number| self.counts.add_review(number, unidentified_message::<T>(dry_run)));
-                chunk.twins.into_iter().for_each(|(number, message)| self.counts.add_review(number, message));
-                chunk.outcomes.into_iter().for_each(|(number, outcome, sum)| self.counts.add(number, outcome, sum));
-                return Ok(taken);
+                Attempt::Overtaken => overtaken += 1,
+                Attempt::Damaged => {}
             }
         }
         Err(contended())
     }
 
+    async fn attempt(&mut self, rows: &[(u64, T::Row)], unreadable: &mut Unreadable) -> Result<Attempt, Error> {
+        let mut chunk = Chunk {
+            batch: Batch::default(),
+            outcomes: Vec::with_capacity(CHUNK),
+            matched: Vec::new(),
+            unidentified: Vec::new(),
+            rows: HashMap::with_capacity(CHUNK),
+            new: Vec::new(),
+            near: self.near(rows, unreadable).await?,
+            twins: Vec::new(),
+        };
+        let mut taken = 0;
+        for (number, row) in rows {
+            if let Some(damage) = unreadable.get(number) {
+                chunk.outcomes.push((*number, unreadable_beside(damage), row.sum()));
+                taken += 1;
+                continue;
+            }
+            match self.add(*number, row, &mut chunk).await {
+                Ok(true) => taken += 1,
+                Ok(false) => break,
+                // The batch can have a part of this row.
+                Err(Error::Damaged(damage)) => {
+                    unreadable.insert(*number, *damage);
+                    return Ok(Attempt::Damaged);
+                }
+                // A concurrent import recorded the object after this one had looked it up.
+                Err(Error::Conflict(_)) => return Ok(Attempt::Overtaken),
+                Err(error) => return Err(error),
+            }
+        }
+        if self.commit(chunk.batch).await? != Commit::Applied {
+            return Ok(Attempt::Overtaken);
+        }
+        chunk.matched.into_iter().for_each(|amount| self.counts.add_matched(amount));
+        let dry_run = self.options.dry_run;
+        let unidentified = chunk.unidentified.into_iter();
+        unidentified.for_each(|number| self.counts.add_review(number, unidentified_message::<T>(dry_run)));
+        chunk.twins.into_iter().for_each(|(number, message)| self.counts.add_review(number, message));
+        chunk.outcomes.into_iter().for_each(|(number, outcome, sum)| self.counts.add(number, outcome, sum));
+        Ok(Attempt::Recorded(taken))
+    }
+
     /// The numbers of the rows near which a posting of their vehicle is recorded, by one call of the store for all of them.
-    async fn near(&mut self, rows: &[(u64, T::Row)]) -> Result<HashSet<u64>, Error> {
+    async fn near(&mut self, rows: &[(u64, T::Row)], unreadable: &mut Unreadable) -> Result<HashSet<u64>, Error> {
         let (mut numbers, mut scans) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
         for (number, row) in rows {
+            if unreadable.contains_key(number) {
+                continue;
+            }
             let object = self.object_with(row, self.first);
-            let object = self.with_vehicle(object).await?;
+            let object = match self.with_vehicle(object).await {
+                Err(Error::Damaged(damage)) => {
+                    unreadable.insert(*number, *damage);
+                    continue;
+                }
+                object => object?,
+            };
             if let Some(span) = twins::entries_near(self.organization.id, &object) {
                 numbers.push(*number);
                 scans.push((span, 1));
@@ -145,6 +190,14 @@ impl<T: Importable> Recorder<'_, T> {
         chunk.outcomes.push((number, outcome, row.sum()));
         Ok(true)
     }
+}
+
+/// The outcome of a row that needs what is damaged in the store.
+pub(super) fn unreadable_beside(damage: &DamagedRow) -> RowOutcome {
+    let words = damage_in_words(damage);
+    RowOutcome::Invalid(format!(
+        "needs what the store cannot read ({words}); repair the store with `rental-cli store repair`, then import the file again"
+    ))
 }
 
 /// The review message for a row that is probably the second posting of a passage.

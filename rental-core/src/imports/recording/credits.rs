@@ -1,6 +1,7 @@
 //! Credits: rows that reduce the amount of another row's object.
 
 use super::{
+    chunk::unreadable_beside,
     importable::Importable,
     recorder::{MAX_ATTEMPTS, Recorder, contended},
 };
@@ -17,7 +18,15 @@ impl<T: Importable> Recorder<'_, T> {
     pub(super) async fn credit(&mut self, number: u64, credit: &T::Row) -> Result<(), Error> {
         for _ in 0..MAX_ATTEMPTS {
             let mut batch = Batch::default();
-            let outcome = self.take_back(credit, &mut batch).await?;
+            let outcome = match self.take_back(credit, &mut batch).await {
+                Err(Error::Damaged(damage)) => {
+                    let outcome = unreadable_beside(&damage);
+                    self.damaged.push(*damage);
+                    self.counts.add(number, outcome, credit.sum());
+                    return Ok(());
+                }
+                outcome => outcome?,
+            };
             if self.commit(batch).await? == Commit::Applied {
                 self.counts.add(number, outcome, credit.sum());
                 return Ok(());

@@ -8,7 +8,7 @@ use crate::{
     operations::{self, edge::Edge},
     resources::{organization::Organization, parse},
     rows::{claim, recheck},
-    store::{Batch, Commit, Key, Record, Store, get_one},
+    store::{Batch, Commit, DamagedRow, Key, Record, Store, get_one},
     value::{Id, Money, Name, VehicleId},
 };
 use std::collections::HashMap;
@@ -41,6 +41,8 @@ pub struct Recorder<'a, T: Importable> {
     issuer: Name,
     /// The outcomes of the rows so far.
     pub counts: Counts,
+    /// Damaged rows of the store that rows of the file needed. Those rows are not recorded, and counted as invalid.
+    pub damaged: Vec<DamagedRow>,
     /// Cached holders of transponders and plates, because many rows of a statement have the same ones.
     holders: HashMap<[Option<String>; 3], Holders>,
     credits: Vec<(u64, T::Row)>,
@@ -69,6 +71,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
             options,
             issuer: options.issuer.cloned().unwrap_or_else(|| Name::constant(DEFAULT_ISSUER)),
             counts: Counts::with_amounts(),
+            damaged: Vec::new(),
             holders: HashMap::new(),
             credits: Vec::new(),
             first: edge.new_id(),
@@ -149,7 +152,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
 
     pub(super) async fn claim(&self, place: &Key) -> Result<Option<Claim<T::Kind>>, Error> {
         let Some(record) = get_one(self.store, place).await? else { return Ok(None) };
-        let claim::Stated { id, amount, former } = claim::read_stated(&record.value)?;
+        let claim::Stated { id, amount, former } = claim::read_stated(&record)?;
         Ok(Some(Claim { record, id: Id::from_uuid(id), amount, former }))
     }
 
@@ -220,7 +223,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
         let place = T::key(self.organization.id, id);
         let before = get_one(self.store, &place).await?;
         let before =
-            before.ok_or_else(|| Error::Internal(format!("no {} has the id {id} of a claim", T::SPEC.object)))?;
+            before.ok_or_else(|| Error::damaged_row(&place, "it is not there, though its number leads to it"))?;
         let (now, mut possible) = (self.edge.now(), true);
         let rule = |object: &mut T| {
             let old = object.clone();
