@@ -67,7 +67,8 @@ impl Fields {
                 Some((at, field)) if taken(field) => match check(field, verb, raw, digits) {
                     Ok(value) => values[at] = value,
                     Err(mistakes) => {
-                        named[at] = mistakes.iter().any(|mistake| mistake.param == field.name);
+                        // Also by the error of a part, such as `lines[0].amount`.
+                        named[at] = true;
                         errors.extend(mistakes);
                     }
                 },

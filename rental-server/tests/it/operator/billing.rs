@@ -275,6 +275,7 @@ fn wrong_lines_are_named_by_their_place() {
     ] {
         let bad = bill(&organization, &customer, &lines).bad_fields();
         assert_eq!(bad[0], (param.to_owned(), code.to_owned()), "{lines}");
+        assert!(bad.iter().all(|(param, _)| param != "lines"), "{lines}: they were sent, but: {bad:?}");
     }
     let bad = bill(&organization, &other, &json!([{"toll_id": toll}])).bad_fields();
     assert_eq!(bad[0].0, "lines[0].toll_id", "another customer's toll");
