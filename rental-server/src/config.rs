@@ -11,13 +11,13 @@ use rental_core::{
     store::{self, Place, WrongUrl, url_forms},
     webhooks::attempt::Schedule,
 };
-use reqwest::Url;
 use std::{
     net::{IpAddr, SocketAddr},
     path::PathBuf,
     sync::Arc,
     time::Duration,
 };
+use url::Url;
 
 /// Store of a server that is given none.
 const DEFAULT_STORE: &str = "redb:rental.redb";

@@ -11,6 +11,7 @@ use crate::{
     telemetry::{Span, What},
     trace_context::TraceParent,
 };
+use ::url::Url;
 use bytes::Bytes;
 use rental_core::{
     error::Error,
@@ -33,7 +34,6 @@ use rental_core::{
         signature,
     },
 };
-use reqwest::Url;
 use std::{sync::Arc, time::Duration};
 
 /// An endpoint with its secrets, as they were last read.

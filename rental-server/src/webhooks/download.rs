@@ -1,13 +1,13 @@
 //! Reads a calendar of others with the guarded client: the same addresses are forbidden, no redirect is followed, and body and time
 //! are bounded.
 
-use super::{network, send::Sender};
-use rental_core::{
-    calendars::MOST_BYTES,
-    value,
-    webhooks::{attempt::Failure, target},
+use super::send::Sender;
+use http_body_util::{BodyExt, Full};
+use hyper::{
+    Request,
+    header::{ACCEPT, ETAG, HeaderValue, IF_NONE_MATCH, USER_AGENT},
 };
-use reqwest::header::{ACCEPT, ETAG, HeaderValue, IF_NONE_MATCH, USER_AGENT};
+use rental_core::{calendars::MOST_BYTES, value, webhooks::attempt::Failure};
 use std::time::Duration;
 
 /// Time for one reading, the body included.
@@ -31,27 +31,20 @@ impl Sender {
     pub(crate) async fn download(&self, url: &str, etag: Option<&str>) -> Result<Downloaded, String> {
         let limit = TIMEOUT.as_secs();
         let late = |_| Err(format!("The calendar was not received within {limit} s. It is read again later."));
-        tokio::time::timeout(TIMEOUT, self.apart.run(self.exchange_calendar(url, etag))).await.unwrap_or_else(late)
+        tokio::time::timeout(TIMEOUT, self.exchange_calendar(url, etag)).await.unwrap_or_else(late)
     }
 
     async fn exchange_calendar(&self, url: &str, etag: Option<&str>) -> Result<Downloaded, String> {
         let url = value::url::parse(url).map_err(|_| "The address of the calendar is not valid.".to_owned())?;
-        if self.https_only && url.scheme() != "https" {
-            return Err(words(Failure::HttpsRequired));
-        }
-        if !self.allow_private && target::check_host(&url).is_err() {
-            return Err(words(Failure::AddressForbidden));
-        }
-        let mut request =
-            self.client.get(url.clone()).header(ACCEPT, HeaderValue::from_static("text/calendar, */*;q=0.1"));
-        request = request.header(USER_AGENT, &self.user_agent);
+        let host = self.allowed(&url).map_err(words)?;
+        let mut request = Request::get(host)
+            .header(ACCEPT, HeaderValue::from_static("text/calendar, */*;q=0.1"))
+            .header(USER_AGENT, &self.user_agent);
         if let Some(etag) = etag.and_then(|etag| HeaderValue::try_from(etag).ok()) {
             request = request.header(IF_NONE_MATCH, etag);
         }
-        let mut response = match request.send().await {
-            Ok(response) => response,
-            Err(error) => return Err(words(network::failure(&error, &url, &self.resolver).await)),
-        };
+        let request = request.body(Full::default()).map_err(|_| words(Failure::BadAnswer))?;
+        let response = self.ask(&self.calendars, request, &url).await.map_err(words)?;
         match response.status().as_u16() {
             200 => {}
             304 if etag.is_some() => return Ok(Downloaded::Unchanged),
@@ -60,7 +53,12 @@ impl Sender {
                     "The calendar has moved (HTTP {status}), and redirects are not followed. Make the feed with its new address."
                 ));
             }
-            status @ (401 | 403 | 404 | 410) => {
+            status @ (401 | 403) => {
+                return Err(format!(
+                    "The server of the calendar refuses access (HTTP {status}). Get an address that works without a login, and make the feed with it."
+                ));
+            }
+            status @ (404 | 410) => {
                 return Err(format!(
                     "The calendar is not there any more (HTTP {status}). Get its present address, and make the feed with it."
                 ));
@@ -70,17 +68,16 @@ impl Sender {
             }
         }
         let tag = response.headers().get(ETAG).and_then(|tag| tag.to_str().ok()).map(str::to_owned);
-        let mut body = Vec::new();
-        loop {
-            match response.chunk().await {
-                Ok(Some(part)) if body.len() + part.len() > MOST_BYTES => {
-                    return Err(format!("The calendar is larger than {MOST_BYTES} bytes. Nothing was changed."));
-                }
-                Ok(Some(part)) => body.extend_from_slice(&part),
-                Ok(None) => return Ok(Downloaded::Body(body, tag.filter(|tag| tag.len() <= LONGEST_ETAG))),
-                Err(_) => return Err("The calendar was cut off while it was received. It is read again later.".into()),
+        let (mut incoming, mut body) = (response.into_body(), Vec::new());
+        while let Some(frame) = incoming.frame().await {
+            let cut_off = |_| "The calendar was cut off while it was received. It is read again later.";
+            let Ok(part) = frame.map_err(cut_off)?.into_data() else { continue };
+            if body.len() + part.len() > MOST_BYTES {
+                return Err(format!("The calendar is larger than {MOST_BYTES} bytes. Nothing was changed."));
             }
+            body.extend_from_slice(&part);
         }
+        Ok(Downloaded::Body(body, tag.filter(|tag| tag.len() <= LONGEST_ETAG)))
     }
 }
 

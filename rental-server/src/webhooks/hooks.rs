@@ -92,7 +92,7 @@ impl Hooks {
         self.store.as_ref()
     }
 
-    /// Reads a calendar of others with the client of webhooks.
+    /// Reads a calendar of others with a guarded client.
     pub(crate) async fn download(&self, url: &str, etag: Option<&str>) -> Result<Downloaded, String> {
         self.sender.download(url, etag).await
     }

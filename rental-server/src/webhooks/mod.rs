@@ -9,9 +9,9 @@
 //! them also reads the store by itself after a few seconds, so a lost signal delays a delivery and never loses it.
 //! `rental_core::webhooks::attempt` decides what follows an attempt, without any of this.
 
-mod apart;
 mod attempt;
 pub(crate) mod backlog;
+mod client;
 mod cluster;
 mod download;
 mod hooks;

@@ -16,17 +16,22 @@ use super::{
     resolver::{Refusal, Resolver},
 };
 use rental_core::webhooks::attempt::Failure;
-use reqwest::Url;
 use rustix::io::Errno;
 use std::{
     error::Error as StdError,
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
 };
+use url::Url;
 
-/// Why an exchange failed.
-pub(super) async fn failure(error: &reqwest::Error, url: &Url, resolver: &Resolver) -> Failure {
-    match classify(error) {
+/// Why an exchange failed: while `connecting`, or once connected.
+pub(super) async fn failure(
+    error: &(dyn StdError + Sync + 'static),
+    connecting: bool,
+    url: &Url,
+    resolver: &Resolver,
+) -> Failure {
+    match classify(error, connecting) {
         Some(failure) => failure,
         None if has_route(url, resolver).await => Failure::CannotConnect,
         None => Failure::NoRoute,
@@ -34,28 +39,27 @@ pub(super) async fn failure(error: &reqwest::Error, url: &Url, resolver: &Resolv
 }
 
 /// Why an exchange failed; `None` if it depends on whether this server has a route to the host.
-fn classify(error: &reqwest::Error) -> Option<Failure> {
-    let mut source: Option<&(dyn StdError + 'static)> = Some(error);
+fn classify(error: &(dyn StdError + 'static), connecting: bool) -> Option<Failure> {
+    let mut source = Some(error);
     while let Some(inner) = source {
         if let Some(Refusal(failure)) = inner.downcast_ref() {
             return Some(*failure);
         }
-        // Once connected, an error no longer says that the request was not received.
-        if let Some(cause) = inner.downcast_ref::<io::Error>().filter(|_| error.is_connect()) {
-            if let Some(failure) = local_failure(cause).or_else(|| certificate_failure(cause)) {
+        if let Some(cause) = inner.downcast_ref::<io::Error>() {
+            // Once connected, an error no longer says that the request was not received.
+            if let Some(failure) = local_failure(cause).or_else(|| certificate_failure(cause)).filter(|_| connecting) {
                 return Some(failure);
             }
-            if Errno::from_io_error(cause) == Some(Errno::HOSTUNREACH) {
+            if connecting && Errno::from_io_error(cause) == Some(Errno::HOSTUNREACH) {
                 return None;
+            }
+            if cause.kind() == io::ErrorKind::TimedOut {
+                return Some(Failure::TimedOut);
             }
         }
         source = inner.source();
     }
-    Some(match () {
-        () if error.is_timeout() => Failure::TimedOut,
-        () if error.is_connect() => Failure::CannotConnect,
-        () => Failure::BadAnswer,
-    })
+    Some(if connecting { Failure::CannotConnect } else { Failure::BadAnswer })
 }
 
 /// What is wrong with the receiver's certificate, if that is the cause. The connector wraps errors of TLS in others.

@@ -6,16 +6,22 @@
 
 use super::{local_failures::local_failure, name_failures::NameFailures};
 use dns_lookup::{AddrInfoHints, LookupError, LookupErrorKind, SockType, getaddrinfo};
+use hyper_util::client::legacy::connect::dns::Name;
 use rental_core::webhooks::{attempt::Failure, target};
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::{
     error::Error as StdError,
-    fmt, io,
+    fmt,
+    future::Future,
+    io,
     net::{IpAddr, SocketAddr},
+    pin::Pin,
     sync::Arc,
+    task::{Context, Poll},
     time::{Duration, Instant},
+    vec,
 };
 use tokio::{sync::Semaphore, time};
+use tower_service::Service;
 
 /// Most names that are resolved at once: while a DNS server does not answer, each of them occupies a thread.
 const MOST_LOOKUPS: usize = 64;
@@ -100,14 +106,18 @@ impl Resolver {
     }
 }
 
-impl Resolve for Resolver {
-    fn resolve(&self, name: Name) -> Resolving {
+impl Service<Name> for Resolver {
+    type Response = vec::IntoIter<SocketAddr>;
+    type Error = Refusal;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Refusal>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Refusal>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
         let own = self.clone();
-        Box::pin(async move {
-            let found = own.addresses(name.as_str()).await.map_err(Refusal)?;
-            let addresses: Addrs = Box::new(found.into_iter());
-            Ok(addresses)
-        })
+        Box::pin(async move { own.addresses(name.as_str()).await.map(Vec::into_iter).map_err(Refusal) })
     }
 }
 

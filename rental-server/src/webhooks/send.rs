@@ -1,42 +1,44 @@
-//! One attempt over HTTP. The client connects only to addresses that the resolver allows, follows no redirect, and reads at
-//! most 64 KiB of a response.
+//! One attempt over HTTP, with the guarded client.
 
-use super::{apart::Apart, network, resolver::Resolver, settings::Settings};
+use super::{
+    client::{self, Client},
+    network,
+    resolver::Resolver,
+    settings::Settings,
+};
 use crate::{
     edge,
     trace_context::{TraceId, TraceParent},
 };
 use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::{
+    Request, Response, Uri,
+    body::Incoming,
+    header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT},
+};
 use rental_core::{
+    calendars,
     resources::delivery::{Attempt, EXCERPT},
     value::EventId,
     webhooks::{
         attempt::{Ending, Failure},
-        concurrency, target,
+        target,
     },
 };
-use reqwest::{
-    Client, Response, Url,
-    header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT},
-    redirect::Policy,
-};
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
+use url::Url;
 
 /// Most bytes of a response's body that are read. The rest is not waited for.
 const MOST_READ: usize = 64 * 1024;
-/// Most connections that are kept open to one host without a request: as many as can be in use at once.
-const MOST_IDLE: usize = concurrency::MOST as usize;
 
-/// Sends attempts.
+/// Sends attempts, and reads calendars.
 pub(crate) struct Sender {
-    pub(super) client: Client,
-    pub(super) apart: Apart,
-    pub(super) resolver: Resolver,
-    pub(super) allow_private: bool,
-    pub(super) https_only: bool,
+    receivers: Client,
+    pub(super) calendars: Client,
+    resolver: Resolver,
+    allow_private: bool,
+    https_only: bool,
     timeout: Duration,
     pub(super) user_agent: HeaderValue,
     signature: HeaderName,
@@ -67,19 +69,9 @@ impl Sender {
         let bad = |_| format!("`{}` cannot be the prefix of a header", settings.brand);
         let name = |suffix: &str| HeaderName::try_from(format!("{}-{suffix}", settings.brand)).map_err(bad);
         let resolver = Resolver::new(settings.allow_private, settings.timeout);
-        let client = Client::builder()
-            .redirect(Policy::none())
-            .no_proxy()
-            .dns_resolver(Arc::new(resolver.clone()))
-            .http1_title_case_headers()
-            .connect_timeout(Duration::from_secs(5))
-            .pool_idle_timeout(Duration::from_secs(60))
-            .pool_max_idle_per_host(MOST_IDLE)
-            .build()
-            .map_err(|error| format!("cannot make the webhook client: {error}"))?;
         Ok(Self {
-            client,
-            apart: Apart::new().map_err(|error| format!("cannot start the threads of the webhook client: {error}"))?,
+            receivers: client::new(resolver.clone(), MOST_READ)?,
+            calendars: client::new(resolver.clone(), calendars::MOST_BYTES)?,
             resolver,
             allow_private: settings.allow_private,
             https_only: settings.https_only,
@@ -95,8 +87,7 @@ impl Sender {
     /// Makes one attempt. The time-out covers the request and the response with its body.
     pub(crate) async fn send(&self, message: Message<'_>) -> (Ending, Attempt) {
         let (at, started) = (edge::now(), Instant::now());
-        let (ending, response) = match tokio::time::timeout(self.timeout, self.apart.run(self.exchange(message))).await
-        {
+        let (ending, response) = match tokio::time::timeout(self.timeout, self.exchange(message)).await {
             Ok(Ok((ending, excerpt))) => (ending, Some(excerpt)),
             Ok(Err(failure)) => (Ending::Failed(failure), None),
             Err(_) => (Ending::Failed(Failure::TimedOut), None),
@@ -110,44 +101,61 @@ impl Sender {
     }
 
     async fn exchange(&self, message: Message<'_>) -> Result<(Ending, String), Failure> {
-        // Saved before the operator forbade it.
-        if self.https_only && message.url.scheme() != "https" {
-            return Err(Failure::HttpsRequired);
-        }
-        // A literal address never reaches the resolver, so it is checked here. The resolver checks names.
-        if !self.allow_private && target::check_host(message.url).is_err() {
-            return Err(Failure::AddressForbidden);
-        }
+        let host = self.allowed(message.url)?;
         let value = |text: &str| HeaderValue::try_from(text).map_err(|_| Failure::BadAnswer);
-        let request = self
-            .client
-            .post(message.url.clone())
+        let request = Request::post(host)
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+            .header(ACCEPT, HeaderValue::from_static("*/*"))
             .header(USER_AGENT, &self.user_agent)
             .header(&self.signature, value(&message.signature)?)
             .header(&self.event_id, value(&message.event_id)?)
             .header(&self.event_type, value(message.event_type)?)
             .header("traceparent", value(&message.trace.to_string())?)
-            .body(message.body);
-        let response = match request.send().await {
-            Ok(response) => response,
-            Err(error) => return Err(network::failure(&error, message.url, &self.resolver).await),
-        };
+            .body(Full::new(message.body))
+            .map_err(|_| Failure::BadAnswer)?;
+        let response = self.ask(&self.receivers, request, message.url).await?;
         let retry_after =
             response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
         let ending = Ending::Answered { status: response.status().as_u16(), retry_after };
         match excerpt(response).await {
             Ok(excerpt) => Ok((ending, excerpt)),
-            Err(error) => Err(network::failure(&error, message.url, &self.resolver).await),
+            Err(error) => Err(network::failure(&error, false, message.url, &self.resolver).await),
+        }
+    }
+
+    /// The URL for the client, unless it may not be connected to.
+    pub(super) fn allowed(&self, url: &Url) -> Result<Uri, Failure> {
+        // Saved before the operator forbade it.
+        if self.https_only && url.scheme() != "https" {
+            return Err(Failure::HttpsRequired);
+        }
+        // A literal address never reaches the resolver, so it is checked here. The resolver checks names.
+        if !self.allow_private && target::check_host(url).is_err() {
+            return Err(Failure::AddressForbidden);
+        }
+        url.as_str().parse().map_err(|_| Failure::BadAnswer)
+    }
+
+    /// The head of the response.
+    pub(super) async fn ask(
+        &self,
+        client: &Client,
+        request: Request<Full<Bytes>>,
+        url: &Url,
+    ) -> Result<Response<Incoming>, Failure> {
+        match client.request(request).await {
+            Ok(response) => Ok(response),
+            Err(error) => Err(network::failure(&error, error.is_connect(), url, &self.resolver).await),
         }
     }
 }
 
 /// The beginning of the body. The body is read to its end, up to the limit, so that the connection can be used again.
-async fn excerpt(mut response: Response) -> reqwest::Result<String> {
-    let (mut kept, mut read) = (Vec::new(), 0);
+async fn excerpt(response: Response<Incoming>) -> hyper::Result<String> {
+    let (mut body, mut kept, mut read) = (response.into_body(), Vec::new(), 0);
     while read < MOST_READ {
-        let Some(chunk) = response.chunk().await? else { break };
+        let Some(frame) = body.frame().await else { break };
+        let Ok(chunk) = frame?.into_data() else { continue };
         read += chunk.len();
         let room = EXCERPT.saturating_sub(kept.len());
         kept.extend_from_slice(&chunk[..chunk.len().min(room)]);
