@@ -36,11 +36,13 @@ fn command() -> Command {
         .subcommand(kept_secret::add_flags(collection::expiring(collection::create(&SPEC, &create))))
         .subcommand(collection::list(&SPEC, &list))
         .subcommand(collection::get(&SPEC, &get))
-        .subcommand(collection::action(&SPEC, "revoke", "Revoke a key immediately", &revoke).arg(confirm::yes()))
+        .subcommand(
+            collection::action(&SPEC, "revoke", "Revoke a key immediately", &revoke).arg(confirm::yes_on_terminal()),
+        )
         .subcommand(kept_secret::add_flags(
             collection::action(&SPEC, "rotate", "Replace a key; the old key keeps working during the overlap", &rotate)
                 .arg(collection::overlap("How long the old key keeps working, at most 30d"))
-                .arg(confirm::yes()),
+                .arg(confirm::yes_on_terminal()),
         ));
     with_examples(command, &[create[0], list[0], rotate[0], revoke[0]])
 }
@@ -52,7 +54,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         "rotate" => {
             let id = collection::text(matches, "id");
             if matches.get_one::<Duration>("overlap").is_some_and(Duration::is_zero) {
-                confirm::confirm(matches, &format!("Replace API key {id}, which stops working at once"))?;
+                confirm::confirm_on_terminal(matches, &format!("Replace API key {id}, which stops working at once"))?;
             }
             let keeper = Keeper::read(matches, true)?;
             let request =
@@ -61,7 +63,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         }
         "revoke" => {
             let id = collection::text(matches, "id");
-            confirm::confirm(matches, &format!("Revoke API key {id}, which stops working at once"))?;
+            confirm::confirm_on_terminal(matches, &format!("Revoke API key {id}, which stops working at once"))?;
             COLLECTION.act(verb, None, matches, session).map(drop)
         }
         _ => COLLECTION.run(verb, matches, session),

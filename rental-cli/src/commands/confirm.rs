@@ -4,9 +4,18 @@ use crate::failure::Failure;
 use clap::{Arg, ArgAction, ArgMatches};
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
-/// Builds `--yes`.
+/// Builds `--yes` for [`confirm`].
 pub(crate) fn yes() -> Arg {
-    Arg::new("yes").long("yes").action(ArgAction::SetTrue).help("Do not ask; required without a terminal")
+    flag("Do not ask; required without a terminal")
+}
+
+/// Builds `--yes` for [`confirm_on_terminal`].
+pub(crate) fn yes_on_terminal() -> Arg {
+    flag("Do not ask on a terminal; elsewhere nothing is asked")
+}
+
+fn flag(help: &'static str) -> Arg {
+    Arg::new("yes").long("yes").action(ArgAction::SetTrue).help(help)
 }
 
 /// Asks on a terminal whether to do this; `what` is the question without its question mark. Returns when the answer is
@@ -15,9 +24,23 @@ pub(crate) fn confirm(matches: &ArgMatches, what: &str) -> Result<(), Failure> {
     if matches.get_flag("yes") {
         return Ok(());
     }
-    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+    if !is_answered() {
         return Err(Failure::Usage(format!("{what}? Nothing was done: add --yes, because no terminal can answer")));
     }
+    ask(what)
+}
+
+/// The same for commands that scripts used before there was a question: without a terminal, they act at once.
+pub(crate) fn confirm_on_terminal(matches: &ArgMatches, what: &str) -> Result<(), Failure> {
+    if matches.get_flag("yes") || !is_answered() { Ok(()) } else { ask(what) }
+}
+
+/// Whether a person sees the question and can answer it.
+fn is_answered() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+fn ask(what: &str) -> Result<(), Failure> {
     let failed = |error| Failure::Io { doing: "ask on the terminal".into(), error };
     let mut stderr = io::stderr().lock();
     write!(stderr, "{what}? [y/N] ").and_then(|()| stderr.flush()).map_err(failed)?;

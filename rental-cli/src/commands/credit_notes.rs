@@ -5,7 +5,7 @@ use crate::{
     commands::{
         by_number,
         collection::{self, Collection, chosen_key, text},
-        documents,
+        confirm, documents,
         fields::{self, Body},
         group::{Group, with_examples},
         json_text::JsonText,
@@ -102,13 +102,17 @@ pub(super) fn of_invoice() -> Command {
     let about = "Create a credit note for an invoice: for lines of it, or for all that is left of it";
     let args = fields::field_args(&SPEC, Verb::Create).into_iter().filter(|arg| arg.get_id() != "invoice_id");
     let command = collection::action(&invoice::SPEC, "credit", about, &examples);
-    by_number::operator_id(&invoice::SPEC, command.args(args))
+    by_number::operator_id(&invoice::SPEC, command.args(args).arg(confirm::yes_on_terminal()))
 }
 
 /// Runs `invoices credit ID`.
 pub(super) fn credit(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let id = by_number::resolve(&invoice::SPEC, text(matches, "id"), (Access::Operator, matches), session)?;
     let mut body = Body::read(matches, &SPEC, Verb::Create)?;
+    if body.field_mut("lines").is_none() {
+        let what = format!("Credit all that is left of invoice {}, because no --line is given", text(matches, "id"));
+        confirm::confirm_on_terminal(matches, &what)?;
+    }
     place_lines(&mut body, &id, session)?;
     let request = Request::post(Access::Operator, &[invoice::SPEC.plural, &id, "credit"], Some(body.into_json()));
     session.object(&request.with_idempotency_key(chosen_key(matches))).map(drop)

@@ -57,7 +57,7 @@ fn command() -> Command {
             documents::command(&SPEC, "print", "Get the printable page of an invoice (HTML)"),
             &printed,
         ))
-        .subcommand(action("void", "Void an open invoice", &void).arg(confirm::yes()));
+        .subcommand(action("void", "Void an open invoice", &void).arg(confirm::yes_on_terminal()));
     with_examples(command, &[list[0], create[0], pay[0]])
 }
 
@@ -85,7 +85,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         "pdf" | "print" => return documents::save(&SPEC, verb, matches, session),
         "pay" | "void" => {
             if verb == "void" {
-                confirm::confirm(matches, &format!("Void invoice {} for good", text(matches, "id")))?;
+                confirm::confirm_on_terminal(matches, &format!("Void invoice {} for good", text(matches, "id")))?;
             }
             let id = by_number::resolve(&SPEC, text(matches, "id"), (Access::Operator, matches), session)?;
             Request::post(Access::Operator, &[SPEC.plural, &id, verb], None)

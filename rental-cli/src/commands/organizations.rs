@@ -43,7 +43,7 @@ fn command() -> Command {
         .subcommand(collection::create(&SPEC, &create).arg(kept_secret::save_profile("its server and id")))
         .subcommand(collection::list(&SPEC, &list))
         .subcommand(collection::get(&SPEC, &get))
-        .subcommand(collection::update(&SPEC, &update).arg(confirm::yes()))
+        .subcommand(collection::update(&SPEC, &update).arg(confirm::yes_on_terminal()))
         .subcommand(logo::command(&logo))
         .subcommand(deletion::command(&delete));
     with_examples(command, &[create[0], list[0], update[0]])
@@ -58,7 +58,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     }
     if verb == "update" && is_suspended(matches) {
         let id = collection::text(matches, "id");
-        confirm::confirm(
+        confirm::confirm_on_terminal(
             matches,
             &format!("Put organization {id} on the free plan, on which its API keys do not work"),
         )?;

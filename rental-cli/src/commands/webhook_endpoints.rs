@@ -72,7 +72,7 @@ fn command() -> Command {
             Command::new("test").about("Send an example event now and show the result").arg(collection::id(&SPEC)),
             &test,
         ))
-        .subcommand(action("delete", "Delete an endpoint and its secrets", &delete).arg(confirm::yes()));
+        .subcommand(action("delete", "Delete an endpoint and its secrets", &delete).arg(confirm::yes_on_terminal()));
     with_examples(command, &[create[0], list[0], test[0], rotate[0]])
 }
 
@@ -122,7 +122,10 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         "test" => test(matches, session),
         "delete" => {
             let id = text(matches, "id");
-            confirm::confirm(matches, &format!("Delete webhook endpoint {id}, its secrets and its deliveries"))?;
+            confirm::confirm_on_terminal(
+                matches,
+                &format!("Delete webhook endpoint {id}, its secrets and its deliveries"),
+            )?;
             let request = Request::delete(Access::Operator, &[SPEC.plural, text(matches, "id")]);
             session.object(&request.with_idempotency_key(chosen_key(matches))).map(drop)
         }
