@@ -85,14 +85,19 @@ impl Note {
         self
     }
 
-    /// Records the entry before the action takes data in bulk. A store that takes no writes, such as one whose disk is full,
-    /// does not keep anyone from making a backup: then only the log has the entry.
+    /// Records the entry before the action takes data in bulk.
     pub(crate) async fn write_before_reading(self, store: &dyn Store) -> Result<(), Error> {
+        self.write_or_log(store, &Value::Object(Map::new())).await
+    }
+
+    /// Records the entry with the result of the action. A store that takes no writes, such as one whose disk is full, does not
+    /// keep anyone from making a backup, or from learning how an import failed: then only the log has the entry.
+    pub(crate) async fn write_or_log(self, store: &dyn Store, details: &Value) -> Result<(), Error> {
         let AuditEntry { action, actor, address, path, .. } = self.0.clone();
-        match self.write(store, &Value::Object(Map::new())).await {
-            Err(Error::Unavailable(detail)) => {
+        match self.write(store, details).await {
+            Err(Error::Unavailable(why)) => {
                 let (actor, address) = (actor.unwrap_or_default(), address.unwrap_or_default());
-                tracing::warn!(action, actor, address, path, detail, "an audit entry could not be saved");
+                tracing::warn!(action, actor, address, path, %details, why, "an audit entry could not be saved");
                 Ok(())
             }
             outcome => outcome,

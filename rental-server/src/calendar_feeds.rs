@@ -256,7 +256,10 @@ async fn read(app: &Arc<App>, taken: &Taken) -> Outcome {
         limits: quotas::Limits::of(&taken.organization, &app.tenants.defaults),
         exceeded: OnceLock::new(),
     };
-    match calendar_sync::sync(&within, &Clock, taken, &events).await {
+    let mut damaged = Vec::new();
+    let synced = calendar_sync::sync(&within, &Clock, taken, &events, &mut damaged).await;
+    damaged.iter().for_each(|row| app.hooks.damaged.note(row));
+    match synced {
         Ok(synced) => Ok((Some(synced), tag)),
         Err(_) if within.exceeded.get().is_some() => {
             Err("The organization has used up its quota, so not all events became blocks. Ask the operator for more."

@@ -27,18 +27,17 @@ pub(crate) fn start(supervisor: &Arc<Supervisor>, app: &Arc<App>) -> JoinHandle<
 }
 
 async fn run(app: Arc<App>) {
-    // Only programs that kept no tasks left such rows behind: looking once after the start is enough.
-    while let Err(error) = tasks::begin_left_over_deletions(app.store(), edge::now()).await {
-        tracing::warn!(?error, "cannot look for the due rows of deleted webhook endpoints; trying again");
-        tokio::time::sleep(PAUSE).await;
-    }
-    while let Err(error) = begin_erasures(&app).await {
-        tracing::warn!(?error, "cannot read the list of erased people; trying again");
-        tokio::time::sleep(PAUSE).await;
-    }
+    let mut is_searched = false;
     loop {
-        let pause = match round(&app).await {
+        let outcome = round(&app).await;
+        // After a round: the hold that a killed server left on an organization keeps others from beginning there, and a round
+        // removes it.
+        if !is_searched {
+            is_searched = begin_left_over(&app).await;
+        }
+        let pause = match outcome {
             Ok(Round::More) => continue,
+            _ if !is_searched => PAUSE,
             Ok(Round::Later) => PAUSE,
             Ok(Round::Idle) => LOOK,
             Err(error) => {
@@ -48,6 +47,20 @@ async fn run(app: Arc<App>) {
         };
         let _ = tokio::time::timeout(pause, app.tasks_begun.notified()).await;
     }
+}
+
+/// Begins what other programs, restores and repairs left behind. Only programs that kept no tasks left the due rows of deleted
+/// endpoints, so that one search after the start is enough. Returns whether both searches came to their end.
+async fn begin_left_over(app: &App) -> bool {
+    if let Err(error) = tasks::begin_left_over_deletions(app.store(), edge::now()).await {
+        tracing::warn!(?error, "cannot look for the due rows of deleted webhook endpoints; trying again");
+        return false;
+    }
+    if let Err(error) = begin_erasures(app).await {
+        tracing::warn!(?error, "cannot read the list of erased people; trying again");
+        return false;
+    }
+    true
 }
 
 /// Begins the erasure of each customer on the list of erased people who is not erased. A restore of an older backup and an

@@ -1,6 +1,6 @@
 //! The result of an import: how many rows had which outcome, and the sums of their amounts.
 
-use crate::value::Sum;
+use crate::{error::Error, resources::row_words::damage_in_words, store::DamagedRow, value::Sum};
 use serde::Serialize;
 
 /// Most rows that `errors` lists, and that `review` lists. All of them are counted.
@@ -19,6 +19,28 @@ pub enum RowOutcome {
     Skipped,
     /// The row cannot be recorded, for this reason.
     Invalid(String),
+}
+
+impl RowOutcome {
+    /// The outcome of a row that needs what is damaged in the store.
+    pub(super) fn beside_damage(damage: &DamagedRow) -> Self {
+        let words = damage_in_words(damage);
+        Self::Invalid(format!(
+            "needs what the store cannot read ({words}); repair the store with `rental-cli store repair`, then import the file again"
+        ))
+    }
+
+    /// The outcome of a row that may need what is damaged, which is added to `damaged` then.
+    pub(super) fn or_damage(outcome: Result<Self, Error>, damaged: &mut Vec<DamagedRow>) -> Result<Self, Error> {
+        match outcome {
+            Err(Error::Damaged(damage)) => {
+                let outcome = Self::beside_damage(&damage);
+                damaged.push(*damage);
+                Ok(outcome)
+            }
+            outcome => outcome,
+        }
+    }
 }
 
 /// A row that cannot be recorded, or that a person should review.

@@ -18,7 +18,7 @@ use crate::{
         parse,
     },
     rows::key,
-    store::{Batch, Check, Order, Pages, Span, Store, get_one, key_of},
+    store::{Batch, Check, DamagedRow, Order, Pages, Span, Store, get_each, get_one, key_of},
     value::{BlockId, Date, Holder, Id, Text},
 };
 use bytes::Bytes;
@@ -29,7 +29,7 @@ use std::collections::{HashMap, HashSet};
 const PAGE: usize = 500;
 
 /// Makes the blocks of a feed what its events say: all of them, and no others. Blocks that began before today stay, except of a
-/// deleted feed.
+/// deleted feed. Damaged rows are added to `damaged`; the events and blocks that need them stay as they are.
 ///
 /// # Errors
 /// The store is not available, or somebody changed the feed during the reading.
@@ -38,12 +38,15 @@ pub async fn sync(
     edge: &dyn Edge,
     taken: &Taken,
     events: &[ExternalEvent],
+    damaged: &mut Vec<DamagedRow>,
 ) -> Result<Synced, Error> {
     let today = taken.organization.time_zone.local(edge.now()).date();
-    let present = present_blocks(store, taken, today).await?;
+    let present = present_blocks(store, taken, today, damaged).await?;
     let mut wanted = Vec::with_capacity(events.len());
     for event in events {
-        if event.end >= today && !is_own(store, taken, event).await? {
+        // A row of ours that is damaged has this name, too.
+        let is_own = Error::note_damage(is_own(store, taken, event).await, damaged)?.unwrap_or(true);
+        if event.end >= today && !is_own {
             wanted.push(event);
         }
     }
@@ -64,25 +67,33 @@ pub async fn sync(
     }
     // What frees days comes first, so that others can take them.
     for block in left.iter().filter(|block| block.start_date >= today || taken.feed.is_none()) {
-        SetBlock { taken, before: Some(block.id), event: None }.write(store, edge).await?;
+        let freed = SetBlock { taken, before: Some(block.id), event: None }.write(store, edge).await;
+        Error::note_damage(freed, damaged)?;
     }
     let mut clashing = Vec::new();
     for change in &changes {
-        let (id, clashes) = change.write(store, edge).await?;
+        let written = Error::note_damage(change.write(store, edge).await, damaged)?;
+        let Some((id, clashes)) = written else { continue };
         clashing.extend(clashes.then_some(SetBlock { before: Some(id), ..*change }));
     }
     let mut conflicts = clashing.len();
     if conflicts < changes.len() {
         // The clash of an event with another one that moved after it is over.
         for change in &clashing {
-            conflicts -= usize::from(!change.write(store, edge).await?.1);
+            let written = Error::note_damage(change.write(store, edge).await, damaged)?;
+            conflicts -= usize::from(written.is_some_and(|(_, clashes)| !clashes));
         }
     }
     Ok(Synced { events: wanted.len(), conflicts })
 }
 
 /// The blocks of a feed that have not ended and were not cancelled.
-async fn present_blocks(store: &dyn Store, taken: &Taken, today: Date) -> Result<Vec<Block>, Error> {
+async fn present_blocks(
+    store: &dyn Store,
+    taken: &Taken,
+    today: Date,
+    damaged: &mut Vec<DamagedRow>,
+) -> Result<Vec<Block>, Error> {
     let organization = taken.organization.id;
     let ends = |day| feed_look_up(taken.id, day).prefix(organization, &block::SPEC);
     let span = Span { from: ends(today.day_number()), to: ends(u32::MAX), order: Order::Ascending, follow: None };
@@ -90,8 +101,10 @@ async fn present_blocks(store: &dyn Store, taken: &Taken, today: Date) -> Result
     while let Some(page) = pages.next().await? {
         let ids = page.iter().filter_map(|row| key_of(row).id());
         let keys: Vec<_> = ids.map(|id| key::record(organization, &block::SPEC, id)).collect();
-        for record in store.get(&keys).await?.into_iter().flatten() {
-            present.push(parse(&record.key, &record.value)?);
+        for row in get_each(store, &keys).await? {
+            let row = row.map_err(Error::Damaged);
+            let block = row.and_then(|row| row.map(|row| parse(&row.key, &row.value)).transpose());
+            present.extend(Error::note_damage(block, damaged)?.flatten());
         }
     }
     Ok(present)

@@ -33,6 +33,7 @@ use rental_core::{
     value::{Name, Zone},
 };
 use serde::Serialize;
+use serde_json::{Value, json};
 use std::{
     fs::File,
     io::{BufReader, Seek},
@@ -117,8 +118,7 @@ async fn run(
     let import = Import { store, hooks: Arc::clone(&hooks), runtime, organization, asked, format };
     // On another thread: parsing would block the threads that serve requests.
     let work = tokio::task::spawn_blocking(move || {
-        let answered = catch_unwind(AssertUnwindSafe(|| import.answer(record, spool, note, &mut progress)));
-        let outcome = answered.unwrap_or_else(|_| Err(Error::Internal("an import panicked".into()).into()));
+        let outcome = import.answer(record, spool, note, &mut progress);
         // Also after a failure: rows that were recorded before it have events.
         hooks.committed();
         drop(permit);
@@ -202,20 +202,21 @@ struct Import {
 /// The store of a dry run, in its temporary folder.
 type Trial = (TempDir, Arc<dyn Store>);
 
-/// Records a file.
-type Record = fn(&Import, File, &mut Progress) -> Result<Counts, Problem>;
+/// Records a file. The counts are those of the rows before a failure, too.
+type Record = fn(&Import, File, &mut Progress) -> (Counts, Result<(), Problem>);
 
 impl Import {
-    /// Records the file. Adds an entry to the audit log when anything has changed.
+    /// Records the file. Adds an entry to the audit log when anything has changed, also when the import failed after that.
     fn answer(&self, record: Record, file: File, note: Note, progress: &mut Progress) -> Result<Bytes, Problem> {
-        let counts = record(self, file, progress)?;
-        let details = serde_json::json!({
-            "received": counts.received, "created": counts.created, "updated": counts.updated,
-            "duplicates": counts.duplicates, "skipped": counts.skipped, "invalid": counts.invalid,
-        });
-        if !self.asked.dry_run && counts.created + counts.updated > 0 {
-            self.runtime.block_on(note.write(self.store.as_ref(), &details))?;
-        }
+        let ended = catch_unwind(AssertUnwindSafe(|| record(self, file, progress))).ok();
+        let counts = ended.as_ref().map(|(counts, _)| counts.clone());
+        let recorded =
+            ended.map_or_else(|| Err(Error::Internal("an import panicked".into()).into()), |(_, ended)| ended);
+        let details = to_audit(counts.as_ref(), recorded.is_err()).filter(|_| !self.asked.dry_run);
+        let noted = details.map(|details| self.runtime.block_on(note.write_or_log(self.store.as_ref(), &details)));
+        recorded?;
+        noted.transpose()?;
+        let counts = counts.unwrap_or_default();
         let answer = Answer { object: "import", format: &self.format, dry_run: self.asked.dry_run, counts };
         Ok(to_json(&answer)?)
     }
@@ -236,7 +237,28 @@ impl Import {
     }
 
     /// Reads a statement to its end, then reads it again and records its rows.
-    fn rows<T: Importable>(&self, mut file: File, progress: &mut Progress) -> Result<Counts, Problem> {
+    fn rows<T: Importable>(&self, file: File, progress: &mut Progress) -> (Counts, Result<(), Problem>) {
+        let trial = match self.trial() {
+            Ok(trial) => trial,
+            Err(problem) => return (Counts::default(), Err(problem)),
+        };
+        let store = match &trial {
+            Some((_, trial)) => Arc::new(Overlay::new(Arc::clone(&self.store), Arc::clone(trial))),
+            None => Arc::clone(&self.store),
+        };
+        let options = Options { dry_run: self.asked.dry_run, issuer: self.asked.issuer.as_ref() };
+        let mut recorder = Recorder::<T>::new(store.as_ref(), &edge::Clock, &self.organization, options);
+        let recorded = self.record_rows(&mut recorder, file, progress);
+        self.note(&mut recorder.damaged);
+        (recorder.counts, recorded)
+    }
+
+    fn record_rows<T: Importable>(
+        &self,
+        recorder: &mut Recorder<'_, T>,
+        mut file: File,
+        progress: &mut Progress,
+    ) -> Result<(), Problem> {
         let settings = Settings { currency: self.organization.default_currency, zone: self.asked.zone };
         let (format, mapping) = (self.asked.format.as_deref(), self.asked.mapping.as_ref());
         let open = |file| Reader::<_, T::Row>::open(BufReader::new(file), format, mapping, &settings).map_err(refused);
@@ -246,13 +268,6 @@ impl Import {
             of += 1;
         }
         progress.begin(of);
-        let options = Options { dry_run: self.asked.dry_run, issuer: self.asked.issuer.as_ref() };
-        let trial = self.trial()?;
-        let store = match &trial {
-            Some((_, trial)) => Arc::new(Overlay::new(Arc::clone(&self.store), Arc::clone(trial))),
-            None => Arc::clone(&self.store),
-        };
-        let mut recorder = Recorder::<T>::new(store.as_ref(), &edge::Clock, &self.organization, options);
         let mut chunk = Vec::with_capacity(CHUNK);
         for (done, row) in open(again(&mut file)?)?.enumerate() {
             match row.map_err(refused)? {
@@ -269,35 +284,40 @@ impl Import {
         }
         self.runtime.block_on(recorder.record(chunk))?;
         self.runtime.block_on(recorder.finish())?;
-        self.note(&mut recorder.damaged);
-        Ok(recorder.counts)
+        Ok(())
     }
 
     /// Reads the lines of an export to their end, then reads them again and records them. A dry run records them in a
     /// temporary store.
-    fn objects(&self, mut file: File, progress: &mut Progress) -> Result<Counts, Problem> {
-        let inspection = inspect(BufReader::new(again(&mut file)?), &self.organization).map_err(refused)?;
+    fn objects(&self, mut file: File, progress: &mut Progress) -> (Counts, Result<(), Problem>) {
+        let mut counts = Counts::default();
+        let recorded = self.record_objects(&mut file, progress, &mut counts);
+        (counts, recorded)
+    }
+
+    fn record_objects(&self, file: &mut File, progress: &mut Progress, counts: &mut Counts) -> Result<(), Problem> {
+        let inspection = inspect(BufReader::new(again(file)?), &self.organization).map_err(refused)?;
         let trial = self.trial()?;
         progress.begin(inspection.objects);
         let (edge, store) = (edge::Clock, Arc::clone(&self.store));
-        let importer = Importer::new(
-            store,
-            trial.as_ref().map(|(_, trial)| Arc::clone(trial)),
-            &edge,
-            &self.organization,
-            inspection.source,
-        );
+        let trial = trial.as_ref().map(|(_, trial)| Arc::clone(trial));
+        let importer = Importer::new(store, trial, &edge, &self.organization, inspection.source);
         let mut importer = self.runtime.block_on(importer)?.of_version(&inspection);
         // The first lines describe the export and its organization, which exists already.
-        let lines = Lines::new(BufReader::new(again(&mut file)?)).skip(inspection.head);
+        let lines = Lines::new(BufReader::new(again(file)?)).skip(inspection.head);
         let objects = usize::try_from(inspection.objects).unwrap_or(usize::MAX);
-        for (done, line) in lines.take(objects).enumerate() {
-            let (row, line) = line.map_err(refused)?;
-            self.runtime.block_on(importer.line(row, &line))?;
-            progress.at(done as u64 + 1);
-        }
-        self.runtime.block_on(importer.finish())?;
-        let counts = importer.counts;
+        let all = || {
+            for (done, line) in lines.take(objects).enumerate() {
+                let (row, line) = line.map_err(refused)?;
+                self.runtime.block_on(importer.line(row, &line))?;
+                progress.at(done as u64 + 1);
+            }
+            Ok(self.runtime.block_on(importer.finish())?)
+        };
+        let recorded: Result<(), Problem> = all();
+        self.note(&mut importer.damaged);
+        *counts = importer.counts;
+        recorded?;
         if !self.asked.dry_run {
             // The file may say that customers of this server were erased.
             let mut damaged = Vec::new();
@@ -305,8 +325,22 @@ impl Import {
             self.runtime.block_on(begun)?;
             self.note(&mut damaged);
         }
-        Ok(counts)
+        Ok(())
     }
+}
+
+/// The details of the entry of an import in the audit log; none when it changed nothing. The counts of one that panicked are
+/// not known.
+fn to_audit(counts: Option<&Counts>, failed: bool) -> Option<Value> {
+    let Some(counts) = counts else { return Some(json!({"failed": true})) };
+    let mut details = json!({
+        "received": counts.received, "created": counts.created, "updated": counts.updated,
+        "duplicates": counts.duplicates, "skipped": counts.skipped, "invalid": counts.invalid,
+    });
+    if failed {
+        details["failed"] = json!(true);
+    }
+    (counts.created + counts.updated > 0).then_some(details)
 }
 
 /// The file, from its beginning.
@@ -322,5 +356,20 @@ fn refused(failed: Failed) -> Problem {
     match failed {
         Failed::Refused(refused) => Problem::FileRefused(refused.to_string()),
         Failed::Read(error) => unreadable(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_import_that_fails_after_its_first_rows_is_audited_too() {
+        let counts = |created| Counts { received: 3, created, ..Counts::default() };
+        let failed = to_audit(Some(&counts(2)), true).expect("two objects were created");
+        assert_eq!((&failed["created"], &failed["failed"]), (&json!(2), &json!(true)));
+        assert_eq!(to_audit(Some(&counts(2)), false).expect("the same").get("failed"), None);
+        assert_eq!(to_audit(Some(&counts(0)), true), None, "nothing was changed");
+        assert_eq!(to_audit(None, true), Some(json!({"failed": true})), "nobody knows");
     }
 }

@@ -15,7 +15,7 @@ use rental_core::{
     resources::webhook_endpoint::DISABLED_BY_FAILURES,
     rows::key,
     store::key_of,
-    value::{DeliveryId, EndpointId, Timestamp},
+    value::{DeliveryId, EndpointId},
     webhooks::{
         concurrency::Concurrency,
         fair_share::Holder,
@@ -60,7 +60,8 @@ struct Lane {
     not_sent: u32,
     /// The number of the last attempt of that burst.
     not_sent_until: u64,
-    probe_at: Timestamp,
+    /// When the next attempt may begin; by a clock that nobody sets back.
+    probe_at: Option<Instant>,
 }
 
 /// Runs until the endpoint is deleted, another server sends for it, or the server stops.
@@ -143,11 +144,11 @@ impl Lane {
             probes: failures.min(1),
             not_sent: 0,
             not_sent_until: 0,
-            probe_at: Timestamp::default(),
+            probe_at: None,
         });
         if failures == 0 && (lane.failures > 0 || lane.not_sent > 0) {
             // The endpoint was enabled again or has another URL, or another server had a success.
-            (lane.probes, lane.probe_at) = (0, Timestamp::default());
+            (lane.probes, lane.probe_at) = (0, None);
         }
         lane.not_sent = 0;
         (lane.failures, lane.unread, lane.target) = (failures, true, Arc::new(target));
@@ -163,7 +164,7 @@ impl Lane {
         if sends {
             if let Err(error) = self.start_due().await {
                 tracing::warn!(endpoint = %self.id, ?error, "cannot read the due rows of a webhook endpoint; trying again");
-                wake = Some(edge::now().plus_millis(1000).millis());
+                wake = Some(Duration::from_secs(1));
             } else {
                 wake = self.next_wake();
             }
@@ -171,8 +172,7 @@ impl Lane {
             (self.turn, self.permit) = (None, None);
         }
         let longest = self.hooks.patience();
-        let sleep = wake
-            .map_or(longest, |millis| Duration::from_millis(millis.saturating_sub(edge::now().millis())).min(longest));
+        let sleep = wake.map_or(longest, |wake| wake.min(longest));
         tokio::select! {
             Some(report) = self.running.join_next(), if !self.running.is_empty() => {
                 if let Ok(report) = report {
@@ -193,7 +193,7 @@ impl Lane {
     async fn start_due(&mut self) -> Result<(), Error> {
         // What is not needed any more is given back at the end.
         let mut received = self.permit.take();
-        while self.running.len() < self.most() && edge::now() >= self.probe_at {
+        while self.running.len() < self.most() && self.until_probe().is_zero() {
             if self.window.is_empty() && self.unread {
                 self.refill().await?;
             }
@@ -269,15 +269,20 @@ impl Lane {
         Ok((rows, full))
     }
 
-    /// When the lane has something to do without a signal.
-    fn next_wake(&self) -> Option<u64> {
+    /// How long no attempt may begin.
+    fn until_probe(&self) -> Duration {
+        self.probe_at.map_or(Duration::ZERO, |at| at.saturating_duration_since(Instant::now()))
+    }
+
+    /// How long the lane has nothing to do without a signal.
+    fn next_wake(&self) -> Option<Duration> {
         if self.running.len() >= self.most() || self.turn.is_some() {
             // No attempt can start before another one ends or a permit is received, and both wake the lane.
             return None;
         }
         let waiting = (self.unread || !self.window.is_empty()) && self.running.is_empty();
-        let probe = waiting.then(|| self.probe_at.millis());
-        let retry = self.next_retry.map(|millis| millis.max(self.probe_at.millis()));
+        let (probe, now) = (waiting.then(|| self.until_probe()), edge::now().millis());
+        let retry = self.next_retry.map(|at| Duration::from_millis(at.saturating_sub(now)).max(self.until_probe()));
         [probe, retry].into_iter().flatten().min()
     }
 
@@ -298,14 +303,14 @@ impl Lane {
             Outcome::Success(took) => {
                 let in_flight = u32::try_from(self.running.len() + 1).unwrap_or(u32::MAX);
                 self.concurrency.succeeded(took, self.hooks.settings.timeout, in_flight);
-                (self.failures, self.probes, self.not_sent, self.probe_at) = (0, 0, 0, Timestamp::default());
+                (self.failures, self.probes, self.not_sent, self.probe_at) = (0, 0, 0, None);
             }
             Outcome::Failure { failures, disables } => {
                 self.concurrency.failed(began.number);
                 (self.failures, self.not_sent) = (failures, 0);
                 // Attempts that were in flight at the first failure count as one failed probe.
                 self.probes = if began.failures == 0 { self.probes.max(1) } else { self.probes + 1 };
-                self.probe_at = edge::now().plus_millis(schedule.probe_spacing(self.probes));
+                self.probe_in(schedule.probe_spacing(self.probes));
                 self.unread = true;
                 if disables {
                     self.disabled();
@@ -316,8 +321,8 @@ impl Lane {
                 if self.not_sent == 0 || began.number > self.not_sent_until {
                     (self.not_sent, self.not_sent_until) = (self.not_sent + 1, self.concurrency.last());
                 }
-                let pause = schedule.probe_spacing(self.not_sent.max(self.probes));
-                (self.probe_at, self.unread) = (edge::now().plus_millis(pause), true);
+                self.probe_in(schedule.probe_spacing(self.not_sent.max(self.probes)));
+                self.unread = true;
             }
             Outcome::Nothing => self.unread = true,
             Outcome::Damaged(damage) => {
@@ -329,6 +334,10 @@ impl Lane {
                 }
             }
         }
+    }
+
+    fn probe_in(&mut self, millis: i64) {
+        self.probe_at = Some(Instant::now() + Duration::from_millis(millis.max(0).unsigned_abs()));
     }
 
     /// Its failures have disabled the endpoint. The due rows stay in the store until it is enabled again.

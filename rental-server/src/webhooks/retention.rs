@@ -17,7 +17,7 @@ use rental_core::{
     },
     rows::key,
     schema::{IndexValue, ResourceSpec},
-    store::{self, Batch, Check, Commit, Order, Record, Span, key_of},
+    store::{self, Batch, Check, Commit, Key, Order, Record, Span, key_of},
     value::{EndpointId, EventId, OrganizationId, Timestamp},
     webhooks::fan_out::{self, FRESH, RETRY},
 };
@@ -31,31 +31,44 @@ const REASON: &str = "retention_ended";
 
 /// Removes what is older than its retention, of every organization.
 pub(crate) async fn sweep(hooks: &Hooks, now: Timestamp) -> Result<(), Error> {
-    let Retention { events, deliveries, leads, audit_entries } = hooks.settings.retention;
-    let before = |kept: Option<i64>| kept.map(|millis| now.plus_millis(-millis));
-    if let Some(before) = before(audit_entries) {
-        remove_old(hooks, SYSTEM, &audit_entry::SPEC, before).await?;
+    if let Some(millis) = hooks.settings.retention.audit_entries {
+        let swept = remove_old(hooks, SYSTEM, &audit_entry::SPEC, now.plus_millis(-millis)).await;
+        hooks.damaged.skip(swept)?;
     }
     let mut organizations = Span::newest_first(&key::records(SYSTEM, &organization::SPEC));
     loop {
         let page = hooks.store().scan(&organizations, 100).await?;
         for id in page.iter().filter_map(|row| key_of(row).id().map(OrganizationId::from_uuid)) {
-            // Deliveries first: an event is needed as long as one of its deliveries is there and pending.
-            if let Some(before) = before(deliveries) {
-                fail_expired(hooks, id, before, now).await?;
-                remove_old(hooks, id, &delivery::SPEC, before).await?;
-            }
-            for (kept, spec) in [(events, &event::SPEC), (leads, &lead::SPEC)] {
-                if let Some(before) = before(kept) {
-                    remove_old(hooks, id, spec, before).await?;
-                }
-            }
+            // Damage that ends the sweep of an organization ends no other one.
+            hooks.damaged.skip(sweep_one(hooks, id, now).await)?;
         }
         match page.last() {
             Some(last) => organizations.to = key_of(last).clone(),
             None => return Ok(()),
         }
     }
+}
+
+async fn sweep_one(hooks: &Hooks, id: OrganizationId, now: Timestamp) -> Result<(), Error> {
+    let Retention { events, deliveries, leads, .. } = hooks.settings.retention;
+    let before = |kept: Option<i64>| kept.map(|millis| now.plus_millis(-millis));
+    // Deliveries first: an event is needed as long as one of its deliveries is there and pending.
+    if let Some(before) = before(deliveries) {
+        fail_expired(hooks, id, before, now).await?;
+        remove_old(hooks, id, &delivery::SPEC, before).await?;
+    }
+    for (kept, spec) in [(events, &event::SPEC), (leads, &lead::SPEC)] {
+        if let Some(before) = before(kept) {
+            remove_old(hooks, id, spec, before).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a row is there. A damaged one is.
+async fn is_there(hooks: &Hooks, key: Key) -> Result<bool, Error> {
+    let found = hooks.store().get(&[key]).await.map_err(Error::from);
+    Ok(hooks.damaged.skip(found)?.is_none_or(|mut found| found.pop().flatten().is_some()))
 }
 
 /// The records of a resource that are older than `before`, oldest first.
@@ -130,7 +143,7 @@ async fn remove_old(
 ) -> Result<(), Error> {
     let (mut span, mut removed) = (older(organization, spec, before), 0);
     // Without an endpoint there are no deliveries to look for.
-    let delivers = hooks.store().get(&[key::subscribed(organization)]).await?.pop().flatten().is_some();
+    let delivers = is_there(hooks, key::subscribed(organization)).await?;
     while !span.is_empty() {
         let old = hooks.store().scan(&span, STEP).await?;
         let Some(last) = old.last() else { break };
@@ -164,7 +177,7 @@ async fn remove_old(
 
 /// Whether an event is still to be delivered: it is in the outbox, or one of its deliveries is pending.
 async fn is_needed(hooks: &Hooks, organization: OrganizationId, id: EventId) -> Result<bool, Error> {
-    if hooks.store().get(&[key::outbox(organization, id)]).await?.pop().flatten().is_some() {
+    if is_there(hooks, key::outbox(organization, id)).await? {
         return Ok(true);
     }
     let prefix = delivery::of_event(id).prefix(organization, &delivery::SPEC);

@@ -15,7 +15,10 @@ use crate::{
         porters, to_json,
     },
     rows::key,
-    store::{Batch, Commit, Key, Pages, SCHEMA_VERSION, Span, Store, Write, get_one, key_of, memory::Memory},
+    store::{
+        Batch, Commit, DamagedRow, Key, Pages, SCHEMA_VERSION, Span, Store, Write, get_each, get_one, key_of,
+        memory::Memory,
+    },
     upgrade::{Billed, Members},
     value::{OrganizationId, Sum},
 };
@@ -48,6 +51,8 @@ pub struct Importer<'a> {
     billed: Option<Arc<Billed>>,
     /// The outcomes of the lines so far.
     pub counts: Counts,
+    /// Damaged rows of the store that lines of the file needed. Those lines are not recorded, and counted as invalid.
+    pub damaged: Vec<DamagedRow>,
     ready: Vec<(u64, ParsedLine)>,
     /// Waiting objects by counter and number. Numbers have no gaps, but two concurrent invoices may be exported in reverse
     /// order.
@@ -62,6 +67,7 @@ pub struct Importer<'a> {
 struct Plan {
     batch: Batch,
     outcomes: Vec<(u64, RowOutcome)>,
+    damaged: Vec<DamagedRow>,
 }
 
 impl<'a> Importer<'a> {
@@ -96,6 +102,7 @@ impl<'a> Importer<'a> {
             version: (SCHEMA_VERSION, Members::default()),
             billed: None,
             counts: Counts::default(),
+            damaged: Vec::new(),
             ready: Vec::with_capacity(CHUNK),
             waiting: BTreeMap::new(),
             waiting_bytes: 0,
@@ -121,7 +128,10 @@ impl<'a> Importer<'a> {
         let line = billed.as_deref().map_or(line, str::as_bytes);
         if let Some(erasure) = erased::line(line, self.source) {
             let outcome = match erasure {
-                Ok(erasure) => self.add_erasure(erasure).await?,
+                Ok(erasure) => {
+                    let outcome = self.add_erasure(erasure).await;
+                    RowOutcome::or_damage(outcome, &mut self.damaged)?
+                }
                 Err(why) => RowOutcome::Invalid(why),
             };
             self.counts.add(row, outcome, Sum::default());
@@ -216,12 +226,17 @@ impl<'a> Importer<'a> {
                          the ids, import the file into another server; else create new objects over the API.",
                         line.resource.spec.object
                     )),
-                    false => self.one(&draft, above.as_ref(), line, &mut plan.batch).await?,
+                    // What it adds to the batch is added last, so a line that needs a damaged row has added nothing.
+                    false => {
+                        let outcome = self.one(&draft, above.as_ref(), line, &mut plan.batch).await;
+                        RowOutcome::or_damage(outcome, &mut plan.damaged)?
+                    }
                 };
                 plan.outcomes.push((*row, outcome));
             }
             if self.commit(plan.batch).await? == Commit::Applied {
                 plan.outcomes.into_iter().for_each(|(row, outcome)| self.counts.add(row, outcome, Sum::default()));
+                self.damaged.extend(plan.damaged);
                 return Ok(());
             }
         }
@@ -291,7 +306,10 @@ impl<'a> Importer<'a> {
             let places = others
                 .flat_map(|other| ready.iter().map(move |(_, line)| key::record(other, line.resource.spec, line.id)));
             let places: Vec<Key> = places.collect();
-            found.extend(self.store.get(&places).await?.into_iter().flatten().filter_map(|record| record.key.id()));
+            // A damaged object of another organization has its id, too.
+            for (place, there) in places.iter().zip(get_each(&*self.store, &places).await?) {
+                found.extend(place.id().filter(|_| !matches!(there, Ok(None))));
+            }
         }
         Ok(found)
     }

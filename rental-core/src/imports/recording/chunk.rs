@@ -9,7 +9,7 @@ use crate::{
     fleet::twins,
     imports::{RowOutcome, statements::StatementRow},
     operations,
-    resources::{Payer, row_words::damage_in_words},
+    resources::Payer,
     store::{Batch, Commit, DamagedRow, Key},
     value::Sum,
 };
@@ -33,8 +33,8 @@ struct Chunk<'r, T, R> {
     twins: Vec<(u64, String)>,
 }
 
-/// How an attempt to record rows ended.
-enum Attempt {
+/// How a try to record rows in one transaction ended.
+enum Tried {
     /// So many rows are recorded.
     Recorded(usize),
     /// Concurrent writes changed what it had read.
@@ -43,7 +43,7 @@ enum Attempt {
     Damaged,
 }
 
-/// What cannot be read, by the number of the row of the file that needs it. No other row waits for it.
+/// Damaged rows of the store, by the number of the row of the file that needs them. The other rows are recorded.
 type Unreadable = HashMap<u64, DamagedRow>;
 
 impl<T: Importable> Recorder<'_, T> {
@@ -51,19 +51,19 @@ impl<T: Importable> Recorder<'_, T> {
     pub(super) async fn chunk(&mut self, rows: &[(u64, T::Row)]) -> Result<usize, Error> {
         let (mut unreadable, mut overtaken) = (Unreadable::new(), 0);
         while overtaken < MAX_ATTEMPTS {
-            match self.attempt(&rows[..rows.len().min(CHUNK)], &mut unreadable).await? {
-                Attempt::Recorded(count) => {
+            match self.try_once(&rows[..rows.len().min(CHUNK)], &mut unreadable).await? {
+                Tried::Recorded(count) => {
                     self.damaged.extend(unreadable.into_values());
                     return Ok(count);
                 }
-                Attempt::Overtaken => overtaken += 1,
-                Attempt::Damaged => {}
+                Tried::Overtaken => overtaken += 1,
+                Tried::Damaged => {}
             }
         }
         Err(contended())
     }
 
-    async fn attempt(&mut self, rows: &[(u64, T::Row)], unreadable: &mut Unreadable) -> Result<Attempt, Error> {
+    async fn try_once(&mut self, rows: &[(u64, T::Row)], unreadable: &mut Unreadable) -> Result<Tried, Error> {
         let mut chunk = Chunk {
             batch: Batch::default(),
             outcomes: Vec::with_capacity(CHUNK),
@@ -77,25 +77,25 @@ impl<T: Importable> Recorder<'_, T> {
         let mut taken = 0;
         for (number, row) in rows {
             if let Some(damage) = unreadable.get(number) {
-                chunk.outcomes.push((*number, unreadable_beside(damage), row.sum()));
+                chunk.outcomes.push((*number, RowOutcome::beside_damage(damage), row.sum()));
                 taken += 1;
                 continue;
             }
             match self.add(*number, row, &mut chunk).await {
                 Ok(true) => taken += 1,
                 Ok(false) => break,
-                // The batch can have a part of this row.
+                // The batch may already have writes of this row, so it is built again without the row.
                 Err(Error::Damaged(damage)) => {
                     unreadable.insert(*number, *damage);
-                    return Ok(Attempt::Damaged);
+                    return Ok(Tried::Damaged);
                 }
                 // A concurrent import recorded the object after this one had looked it up.
-                Err(Error::Conflict(_)) => return Ok(Attempt::Overtaken),
+                Err(Error::Conflict(_)) => return Ok(Tried::Overtaken),
                 Err(error) => return Err(error),
             }
         }
         if self.commit(chunk.batch).await? != Commit::Applied {
-            return Ok(Attempt::Overtaken);
+            return Ok(Tried::Overtaken);
         }
         chunk.matched.into_iter().for_each(|amount| self.counts.add_matched(amount));
         let dry_run = self.options.dry_run;
@@ -103,7 +103,7 @@ impl<T: Importable> Recorder<'_, T> {
         unidentified.for_each(|number| self.counts.add_review(number, unidentified_message::<T>(dry_run)));
         chunk.twins.into_iter().for_each(|(number, message)| self.counts.add_review(number, message));
         chunk.outcomes.into_iter().for_each(|(number, outcome, sum)| self.counts.add(number, outcome, sum));
-        Ok(Attempt::Recorded(taken))
+        Ok(Tried::Recorded(taken))
     }
 
     /// The numbers of the rows near which a posting of their vehicle is recorded, by one call of the store for all of them.
@@ -190,14 +190,6 @@ impl<T: Importable> Recorder<'_, T> {
         chunk.outcomes.push((number, outcome, row.sum()));
         Ok(true)
     }
-}
-
-/// The outcome of a row that needs what is damaged in the store.
-pub(super) fn unreadable_beside(damage: &DamagedRow) -> RowOutcome {
-    let words = damage_in_words(damage);
-    RowOutcome::Invalid(format!(
-        "needs what the store cannot read ({words}); repair the store with `rental-cli store repair`, then import the file again"
-    ))
 }
 
 /// The review message for a row that is probably the second posting of a passage.

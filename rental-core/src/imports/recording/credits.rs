@@ -1,7 +1,6 @@
 //! Credits: rows that reduce the amount of another row's object.
 
 use super::{
-    chunk::unreadable_beside,
     importable::Importable,
     recorder::{MAX_ATTEMPTS, Recorder, contended},
 };
@@ -20,7 +19,7 @@ impl<T: Importable> Recorder<'_, T> {
             let mut batch = Batch::default();
             let outcome = match self.take_back(credit, &mut batch).await {
                 Err(Error::Damaged(damage)) => {
-                    let outcome = unreadable_beside(&damage);
+                    let outcome = RowOutcome::beside_damage(&damage);
                     self.damaged.push(*damage);
                     self.counts.add(number, outcome, credit.sum());
                     return Ok(());

@@ -1,7 +1,10 @@
 //! `/v1/calendar_feeds`: calendars of others become blocks. The server of the calendars can lie, change and break off.
 
 use super::day;
-use crate::support::{Connection, Organization, Server};
+use crate::{
+    events_in_store::stop,
+    support::{Connection, Organization, Server, flip},
+};
 use serde_json::{Value, json};
 use std::{
     io::{Read as _, Write as _},
@@ -85,6 +88,32 @@ pub(super) fn blocks(organization: &Organization<'_>, id: &str) -> Vec<[String; 
 
 pub(super) fn block(from: i64, to: i64, status: &str) -> [String; 3] {
     [day(from), day(to), status.to_owned()]
+}
+
+#[test]
+fn a_damaged_block_keeps_no_other_event_from_becoming_a_block() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start_on_file(directory.path(), &["--webhook-allow-private"]);
+    let organization = server.organization_with(&json!({"name": "UTC", "time_zone": "Etc/UTC"}));
+    let (vehicle, calendars) = (organization.vehicle(json!({})), Calendars::start());
+    calendars.show(&[("break-me-here", day(3), day(5)), ("b", day(10), day(11))]);
+    let made = organization.post("/v1/calendar_feeds", &json!({"vehicle_id": vehicle, "url": calendars.url})).ok();
+    let feed = made["id"].as_str().unwrap().to_owned();
+    assert_eq!(polled(&organization, &feed)["events"], 2);
+    let (id, read, write) = (organization.id.clone(), organization.read.clone(), organization.write.clone());
+    drop(organization);
+    stop(server);
+    flip(&directory.path().join("store.redb"), "break-me-here");
+
+    let server = Server::start_on_file(directory.path(), &["--webhook-allow-private"]).expecting_errors("damaged");
+    let organization = Organization { server: &server, id, read, write };
+    calendars.show(&[("break-me-here", day(3), day(5)), ("b", day(12), day(13)), ("c", day(20), day(21))]);
+    let read = polled(&organization, &feed);
+    assert_eq!((&read["status"], &read["events"]), (&json!("ok"), &json!(3)), "{read}");
+    let found = blocks(&organization, &feed);
+    for wanted in [block(12, 13, "active"), block(20, 21, "active")] {
+        assert!(found.contains(&wanted), "{found:?}");
+    }
 }
 
 #[test]

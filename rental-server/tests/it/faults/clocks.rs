@@ -4,7 +4,7 @@
 use crate::{
     support::{
         ADMIN_TOKEN, Connection, Server,
-        receiver::{Receiver, unix_seconds},
+        receiver::{Act, Receiver, unix_seconds},
     },
     tls::{
         authority::Trusted,
@@ -214,4 +214,26 @@ fn a_clock_that_jumps_an_hour_or_a_day_keeps_tls_connections_and_says_what_is_wr
     let used = ticks(&server) - before;
     assert!(used < 150, "a busy loop: {used} of 200 ticks");
     assert_eq!(receiver.count(), 6, "each event came once");
+}
+
+/// The first failure of an endpoint begins probes. They are spaced by a clock that nobody sets.
+#[test]
+fn a_clock_that_is_set_back_silences_no_endpoint_after_a_failure() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = format!("redb:{}", directory.path().join("store.redb").display());
+    let flags = ["--webhook-allow-private", "--webhook-retry-schedule", "1h", "--store", &store];
+    let Some(server) = start(&directory.path().join("clock"), &[], &flags) else { return };
+    let organization = server.organization();
+    let receiver = Receiver::with(|number, _| Act::Status(if number == 0 { 500 } else { 200 }));
+    let hook = json!({"organization_id": organization.id, "url": receiver.url()});
+    let id = server.admin("POST", "/admin/v1/webhook_endpoints", &hook).id();
+    organization.vehicle(json!({}));
+    let path = format!("/admin/v1/webhook_endpoints/{id}");
+    while server.admin("GET", &path, &Value::Null).ok()["failures_in_a_row"] != 1 {
+        thread::sleep(Duration::from_millis(20));
+    }
+    set(&directory.path().join("clock"), -24 * HOUR);
+    let after = organization.vehicle(json!({}));
+    let seen = receiver.wait_for(2);
+    assert_eq!(seen[1].json()["data"]["id"], json!(after));
 }

@@ -1,7 +1,10 @@
 //! The way out and in: an export has everything as it is, and an import makes the same of it, once.
 
 use super::{all, counts};
-use crate::support::{ADMIN_TOKEN, Connection, Organization, Reply, Server};
+use crate::{
+    events_in_store::stop,
+    support::{ADMIN_TOKEN, Connection, Organization, Reply, Server, flip},
+};
 use rental_core::{
     check,
     store::{SCHEMA_VERSION, redb::ClosedFile},
@@ -262,6 +265,44 @@ fn a_line_that_cannot_be_used_is_reported_and_stops_no_other() {
     let mended = import(&target, "", &file).ok();
     assert_eq!(counts(&mended), [3, 0, created, 0, 0], "{mended}");
     assert_eq!(body(&export(&target)).len(), lines.len());
+}
+
+#[test]
+fn a_line_that_needs_a_damaged_row_is_reported_and_stops_no_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start_on_file(directory.path(), &[]);
+    let organization = server.organization();
+    let [damaged, sound] = ["break-me-here", "sound"].map(|notes| organization.customer(json!({"notes": notes})));
+    let vehicle = organization.vehicle(json!({}));
+    let rental = json!({"vehicle_id": vehicle, "customer_id": sound});
+    let lost = organization.post("/v1/rentals", &rental).id();
+    let file = export(&organization);
+    let (id, read, write) = (organization.id.clone(), organization.read.clone(), organization.write.clone());
+    drop(organization);
+    stop(server);
+    flip(&directory.path().join("store.redb"), "break-me-here");
+
+    let server = Server::start_on_file(directory.path(), &[]).expecting_errors("damaged");
+    let organization = Organization { server: &server, id, read, write };
+    // The rental is not there any more, and another one names the damaged customer.
+    // With the time in its id.
+    let other = &lost[..lost.len() - 4];
+    let lines = body(&file).into_iter().flat_map(|line| match line.contains(&format!("\"id\":\"{lost}\"")) {
+        true => vec![
+            line.replace(&lost, &format!("{other}0001")),
+            line.replace(&lost, &format!("{other}0002")).replace(&sound, &damaged),
+        ],
+        false => vec![line],
+    });
+    let file = with_lines(&file, &lines.collect::<Vec<_>>());
+    for (query, created) in [("?dry_run=true", 1), ("", 1), ("", 0)] {
+        let answer = import(&organization, query, &file).ok();
+        assert_eq!((&answer["created"], &answer["invalid"]), (&json!(created), &json!(2)), "{answer}");
+        for error in answer["errors"].as_array().unwrap() {
+            assert!(error["message"].as_str().unwrap().contains("store repair"), "{error}");
+        }
+    }
+    organization.get(&format!("/v1/rentals/{other}0001")).ok();
 }
 
 #[test]

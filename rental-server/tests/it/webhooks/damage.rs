@@ -162,6 +162,39 @@ fn what_has_expired_goes_though_damaged_rows_lie_before_it() {
 }
 
 #[test]
+fn a_flipped_bit_in_an_outbox_row_ends_no_sweep_and_keeps_its_event() {
+    /// In 2020.
+    const LONG_AGO: u64 = 1_577_836_800_000;
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Server::start_on_file(directory.path(), &[PRIVATE]);
+    // A sweep begins with the newest organization.
+    let (older, newer) = (server.organization(), server.organization());
+    hook(&newer, &Receiver::start());
+    let [older, newer] = [keys(older), keys(newer)].map(|(id, ..)| OrganizationId::parse(&id).expect("an id"));
+    stop(server);
+    let [first, second] = [0, 1].map(|n| EventId::from_uuid(id_at(LONG_AGO, n)));
+    let events = [event::key(newer, first), event::key(newer, second), event::key(older, first)];
+    let event = br#"{"type":"lead.received"}"#.as_slice();
+    let mut rows: Vec<(Key, &[u8])> = events.iter().map(|place| (place.clone(), event)).collect();
+    rows.push((key::outbox(newer, first), b"break-me-here"));
+    put(directory.path(), rows);
+    flip(&directory.path().join("store.redb"), "break-me-here");
+
+    let server = Server::start_on_file(directory.path(), &[PRIVATE]).expecting_errors(SKIPPED);
+    let removed = r#"rental_retention_removed_total{object="event"}"#;
+    wait_for(
+        "the end of the sweep",
+        || (metric(&server, removed) >= 2.0).then_some(()),
+        || metric(&server, removed).to_string(),
+    );
+    assert_eq!(metric(&server, DAMAGED), 1.0);
+    stop(server);
+    let there = on_file(directory.path(), async |store| store.get(&events).await).expect("the store answers");
+    let there: Vec<bool> = there.iter().map(Option::is_some).collect();
+    assert_eq!(there, [true, false, false], "the event that may still be sent stays");
+}
+
+#[test]
 fn a_damaged_task_with_the_id_of_an_endpoint_does_not_keep_it_from_being_deleted() {
     let directory = tempfile::tempdir().expect("a directory");
     let server = Server::start_on_file(directory.path(), &[PRIVATE]);

@@ -1,14 +1,23 @@
 //! An erased person: what is sent, logged and stored afterwards (decisions, Second round).
 
-use super::{PRIVATE, hook, observed, signed, usual, wait_for, with_schedule};
-use crate::support::{
-    ADMIN_TOKEN, Connection, Organization, Server,
-    receiver::{Act, Receiver},
+use super::{
+    PRIVATE,
+    damage::{on_file, put},
+    hook, observed, signed, usual, wait_for, with_schedule,
+};
+use crate::{
+    events_in_store::stop,
+    support::{
+        ADMIN_TOKEN, Connection, Organization, Server,
+        receiver::{Act, Receiver},
+    },
 };
 use rental_core::{
-    resources::invoice,
+    resources::{Resource, customer::Customer, invoice},
     rows::Row,
-    store::{Record, archive::Reader},
+    store::{Record, Store, archive::Reader},
+    tasks::organization_hold,
+    value::{CustomerId, OrganizationId, Timestamp},
 };
 use serde_json::{Value, json};
 use std::sync::mpsc;
@@ -198,4 +207,39 @@ fn an_erasure_ends_after_the_server_was_killed() {
     complete(&server, &customer);
     let all = rows(&server);
     assert!(SECRETS.iter().all(|word| holding(&not_invoices(&all), word).is_empty()));
+}
+
+/// A restore brings an erased customer back, and a server was killed while it decided whether to delete the organization.
+#[test]
+fn a_hold_that_a_killed_server_left_behind_keeps_no_erasure_from_beginning() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Server::start_on_file(directory.path(), &[]);
+    let organization = server.organization();
+    let customer = person(&organization);
+    let owner = OrganizationId::parse(&organization.id).expect("an id");
+    let (id, read, write) = (organization.id.clone(), organization.read.clone(), organization.write.clone());
+    drop(organization);
+    stop(server);
+    let place = Customer::key(owner, CustomerId::parse(&customer).expect("an id"));
+    let before = on_file(directory.path(), async |store| store.get(&[place.clone()]).await).expect("a row");
+    let before = before[0].clone().expect("a customer");
+
+    let server = Server::start_on_file(directory.path(), &[]);
+    erase(&server, &customer);
+    complete(&server, &customer);
+    stop(server);
+    put(directory.path(), vec![(place, &before.value)]);
+    let long_ago = Timestamp::from_millis(1_577_836_800_000);
+    let held = on_file(directory.path(), async |store| organization_hold::hold(store, owner, long_ago).await);
+    assert_eq!(held, Ok(()));
+
+    let server = Server::start_on_file(directory.path(), &[]);
+    let organization = Organization { server: &server, id, read, write };
+    let look = || organization.get(&format!("/v1/customers/{customer}")).ok();
+    wait_for("the erasure", || (!look()["erased_at"].is_null()).then_some(()), || look().to_string());
+    complete(&server, &customer);
+    let left = rows(&server);
+    for secret in SECRETS {
+        assert_eq!(holding(&not_invoices(&left), secret), Vec::<String>::new());
+    }
 }
