@@ -75,6 +75,8 @@ impl Service for Echo {
 
     fn served(&self, _: &Call, _: Option<&Place>, _: u16, _: Duration) {}
 
+    fn crowded(&self) {}
+
     fn in_flight(&self) -> Gauge {
         Gauge::default()
     }

@@ -42,6 +42,10 @@ pub(crate) struct Config {
     #[arg(long, env = "RENTAL_OPERATOR_LISTEN", value_name = "ADDR", value_parser = address)]
     pub(crate) operator_listen: Option<SocketAddr>,
 
+    /// The URL under which clients reach this server, such as that of a proxy
+    #[arg(long, env = "RENTAL_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
+    pub(crate) public_url: Option<PublicUrl>,
+
     // The table of engines has the text of its help.
     #[arg(long, env = "RENTAL_STORE", hide_env_values = true, default_value = DEFAULT_STORE, value_name = "URL", value_parser = store_url, help = store_help())]
     pub(crate) store: StoreUrl,
@@ -190,6 +194,10 @@ pub(crate) struct Config {
     pub(crate) log_level: LogLevel,
 }
 
+/// The URL under which clients reach this server, without a slash at its end.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct PublicUrl(pub(crate) String);
+
 /// A retention in milliseconds; `None` for ever.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Kept(pub(crate) Option<i64>);
@@ -240,6 +248,13 @@ fn address(text: &str) -> Result<SocketAddr, String> {
         };
         format!("must be an IP address and a port: use {host}:{port}")
     })
+}
+
+/// A URL for clients, without a slash at its end.
+fn public_url(text: &str) -> Result<PublicUrl, String> {
+    let wrong = "must be a URL without user, query and fragment, such as https://rental.example.com";
+    let url = collector(text).ok().filter(|url| url.fragment().is_none()).ok_or(wrong)?;
+    Ok(PublicUrl(url.as_str().trim_end_matches('/').to_owned()))
 }
 
 /// The base URL of a collector: `/v1/traces` and `/v1/metrics` are appended.

@@ -135,6 +135,10 @@ impl Service for Server {
         &self.app.draining
     }
 
+    fn crowded(&self) {
+        self.app.metrics.crowded.inc();
+    }
+
     fn served(&self, call: &Call, place: Option<&Place>, status: u16, took: Duration) {
         self.app.metrics.record(place.map(|place| place.row), status, took);
         if self.app.hooks.settings.telemetry.is_on() {

@@ -153,8 +153,8 @@ fn fail(message: &str) -> ExitCode {
 
 /// The most connections of clients and operators and attempts of webhooks at the same time.
 fn most_clients(config: &Config) -> u64 {
-    let operators = u64::try_from(OPERATOR_CONNECTIONS).unwrap_or(u64::MAX);
-    operators.saturating_add(u64::from(config.max_connections) + u64::from(webhooks::MOST_IN_FLIGHT))
+    let fixed = u64::try_from(OPERATOR_CONNECTIONS + webhooks::MOST_KEPT).unwrap_or(u64::MAX);
+    fixed.saturating_add(u64::from(config.max_connections) + u64::from(webhooks::MOST_IN_FLIGHT))
 }
 
 fn start_logging(config: &Config) {
@@ -229,15 +229,18 @@ async fn assemble(
     let metrics =
         Metrics::new(names, (&hooks.metrics, &hooks.settings.telemetry), seen, &supervisor, (&failures, &tenants));
     store.observe(metrics.commits.clone());
-    let app = Arc::new(App::new(
+    let public_url = config.public_url.as_ref().map(|url| url.0.as_str());
+    let documents = reference::documents(&endpoints::ENDPOINTS, config.operator_listen.is_some(), public_url);
+    let mut app = App::new(
         Arc::clone(store),
         place.file().map(Path::to_owned),
         (Arc::clone(&supervisor), Arc::clone(&hooks)),
         token,
         (limits, tenants),
-        (metrics, reference::documents(&endpoints::ENDPOINTS, config.operator_listen.is_some()), failures),
-    ));
-    Ok((app, hooks, supervisor))
+        (metrics, documents, failures),
+    );
+    app.public_url = public_url.map(str::to_owned);
+    Ok((Arc::new(app), hooks, supervisor))
 }
 
 /// The limits of requests, and what the organizations may use.

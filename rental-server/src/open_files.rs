@@ -1,9 +1,9 @@
-//! The limit of open files (file descriptors) of this process. A connection needs one, and so does a webhook attempt.
+//! The limit of open files (file descriptors) of this process. A connection needs one, also to a receiver of webhooks.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Files for everything but connections and webhook attempts: the store and its database connections, sockets that listen,
-/// look-ups of names, webhook connections that are kept open without a request.
+/// look-ups of names.
 const RESERVE: u64 = 256;
 
 /// Raises the soft limit to the hard limit, which needs no privilege. Logs a warning when the limit is below what `clients`

@@ -99,6 +99,8 @@ pub(crate) struct App {
     /// When clients are told that their key is unknown, or that they send too much.
     pub(crate) refusals: Pace,
     pub(crate) started: Instant,
+    /// The URL under which clients reach this server, without a slash at its end; `None` when nobody has named it.
+    pub(crate) public_url: Option<String>,
     /// Set when the shutdown begins.
     pub(crate) draining: Arc<AtomicBool>,
     /// Set while a backup or an export runs.
@@ -146,6 +148,7 @@ impl App {
             operators_turns: Arc::default(),
             limits,
             started: Instant::now(),
+            public_url: None,
             draining: Arc::default(),
             backing_up: Arc::default(),
             admin_token: Sha256::digest(admin_token.as_bytes()).into(),

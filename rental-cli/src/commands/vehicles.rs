@@ -109,7 +109,10 @@ fn show(made: &str, session: &Session) -> Result<(), Failure> {
     let base = session.settings.base_url.value.to_string();
     let url = format!("{}{path}", base.trim_end_matches('/'));
     let mut object: Value = serde_json::from_str(made).unwrap_or_default();
-    object["url"] = json!(url);
+    // A server that knows its public address says it.
+    if object["url"].is_null() {
+        object["url"] = json!(url);
+    }
     session.out.object(&object.to_string())?;
     session.out.note("The URL is shown only once. Everyone who has it reads on which days the vehicle is taken.");
     Ok(())

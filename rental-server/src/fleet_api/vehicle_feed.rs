@@ -61,7 +61,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         .replies("IssuedVehicleCalendarFeed")
         .defines(
             "IssuedVehicleCalendarFeed",
-            parts::showing_once(schema, "path", "Where the calendar is, below the address of this server: a secret."),
+            issued(schema),
         )
         .key(Action::Feed(FeedAction::Make), &VEHICLES);
     let revoke = delete(path)
@@ -71,6 +71,15 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         .replies(schema)
         .key(Action::Feed(FeedAction::Revoke), &VEHICLES);
     vec![show, make, revoke, published()]
+}
+
+fn issued(schema: &str) -> Value {
+    let path = "Where the calendar is, below the address of this server: a secret.";
+    let mut issued = parts::showing_once(schema, "path", path);
+    let url = "The same as a whole URL, if the operator has named the address of the server (`--public-url`).";
+    issued["allOf"][1]["properties"]["url"] =
+        text(&format!("{url} It is shown here and never again; absent on a replay."));
+    issued
 }
 
 fn feed() -> Value {
@@ -180,8 +189,11 @@ pub(super) async fn change(
     }
     let intent = ChangeVehicleFeed { organization, vehicle: id, token: new.as_ref().map(|(token, _)| *token) };
     let reply = write_to(store, app, organization, call, sent, &intent).await?.without_revision();
-    Ok(match new {
-        Some((_, text)) => reply.showing_once("path", &format!("/calendar/{text}{SUFFIX}")),
+    let Some((_, text)) = new else { return Ok(reply) };
+    let path = format!("/calendar/{text}{SUFFIX}");
+    let reply = reply.showing_once("path", &path);
+    Ok(match &app.public_url {
+        Some(url) => reply.showing_once("url", &format!("{url}{path}")),
         None => reply,
     })
 }

@@ -5,9 +5,8 @@
 
 use crate::{
     http::{
-        problem_log::log_problem,
-        reply::{self, Problem, Reply, Unsent},
-        serve::Service,
+        reply::{Problem, Unsent},
+        serve::{Service, respond},
         serving::{InFlightPart, MAX_HEAD, Shared, answer, to_its_end},
         traffic::Traffic,
     },
@@ -60,10 +59,8 @@ where
             }
             // Dropped before it has begun.
             drop(response);
-            let problem = Problem::Crowded;
-            log_problem(&problem, &call);
-            let request_id = call.request_id.as_str();
-            let response = reply::finish(Reply::problem(&problem, request_id), request_id);
+            service.crowded();
+            let response = respond(&*service, &call, Err(Problem::Crowded));
             service.served(&call, None, response.status().as_u16(), call.at.elapsed());
             Ok(response.map(|body| Counted { body, part: None }))
         }

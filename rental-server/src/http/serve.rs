@@ -68,6 +68,9 @@ pub(crate) trait Service: Send + Sync + 'static {
     /// Counts and records a request: its endpoint, if it has one, its status, and how long it took.
     fn served(&self, call: &Call, place: Option<&Place>, status: u16, took: Duration);
 
+    /// Counts a request that was turned away because others are in flight.
+    fn crowded(&self);
+
     /// Counts the requests in flight.
     fn in_flight(&self) -> Gauge;
 
@@ -140,7 +143,7 @@ fn opens_address(call: &Call) -> bool {
 }
 
 /// The response of warp, with the headers about the connection. A problem is logged.
-fn respond<S: Service>(service: &S, call: &Call, outcome: Handled) -> warp::reply::Response {
+pub(super) fn respond<S: Service>(service: &S, call: &Call, outcome: Handled) -> warp::reply::Response {
     let reply = outcome.unwrap_or_else(|problem| {
         log_problem(&problem, call);
         Reply::problem(&problem, call.request_id.as_str())

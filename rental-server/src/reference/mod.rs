@@ -2,10 +2,10 @@
 
 mod components;
 pub(crate) mod document;
-mod for_operators;
 mod openapi_3_0;
 mod page;
 pub(crate) mod parts;
+mod renditions;
 pub(crate) mod schema;
 pub(crate) mod shapes;
 mod webhooks;
@@ -19,14 +19,24 @@ use parts::open_operation;
 use rental_core::error::Error;
 use serde_json::{Value, json};
 
-/// The documents about these endpoints. `operators_elsewhere` says whether operators have an address of their own.
-pub(crate) fn documents(endpoints: &[Endpoint], operators_elsewhere: bool) -> Documents {
+/// The documents about these endpoints. `operators_elsewhere` says whether operators have an address of their own: then only
+/// their document describes what is for them. `url` is the address of clients, if the operator has named it.
+pub(crate) fn documents(endpoints: &[Endpoint], operators_elsewhere: bool, url: Option<&str>) -> Documents {
     let described = document::value(endpoints);
-    let openapi = components::with_names(&described);
+    let whole = components::with_names(&described);
+    let mut openapi = if operators_elsewhere { renditions::for_clients(&whole) } else { whole.clone() };
+    let mut openapi_admin = renditions::for_operators(&whole);
+    if let Some(url) = url {
+        let servers = json!([{"url": url, "description": "The address of clients"}]);
+        if !operators_elsewhere {
+            openapi_admin["servers"] = servers.clone();
+        }
+        openapi["servers"] = servers;
+    }
     let json = |document: &Value| Document::new(serde_json::to_vec(document).unwrap_or_default());
     Documents {
         openapi_3_0: json(&openapi_3_0::of(&openapi)),
-        openapi_admin: json(&for_operators::of(&openapi)),
+        openapi_admin: json(&openapi_admin),
         openapi: json(&openapi),
         pages: page::files(&described, !operators_elsewhere),
     }

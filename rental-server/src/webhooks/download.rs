@@ -1,17 +1,14 @@
 //! Reads a calendar of others with the guarded client: the same addresses are forbidden, no redirect is followed, and body and time
 //! are bounded.
 
-use super::send::Sender;
+use super::send::{CALENDAR_TIMEOUT, Sender};
 use http_body_util::{BodyExt, Full};
 use hyper::{
     Request,
     header::{ACCEPT, ETAG, HeaderValue, IF_NONE_MATCH, USER_AGENT},
 };
 use rental_core::{calendars::MOST_BYTES, value, webhooks::attempt::Failure};
-use std::time::Duration;
 
-/// Time for one reading, the body included.
-const TIMEOUT: Duration = Duration::from_secs(30);
 /// Longest ETag that is kept.
 const LONGEST_ETAG: usize = 200;
 
@@ -29,9 +26,9 @@ impl Sender {
     /// # Errors
     /// A sentence for people. It does not contain the address.
     pub(crate) async fn download(&self, url: &str, etag: Option<&str>) -> Result<Downloaded, String> {
-        let limit = TIMEOUT.as_secs();
+        let limit = CALENDAR_TIMEOUT.as_secs();
         let late = |_| Err(format!("The calendar was not received within {limit} s. It is read again later."));
-        tokio::time::timeout(TIMEOUT, self.exchange_calendar(url, etag)).await.unwrap_or_else(late)
+        tokio::time::timeout(CALENDAR_TIMEOUT, self.exchange_calendar(url, etag)).await.unwrap_or_else(late)
     }
 
     async fn exchange_calendar(&self, url: &str, etag: Option<&str>) -> Result<Downloaded, String> {

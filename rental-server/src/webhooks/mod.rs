@@ -29,6 +29,7 @@ pub(crate) mod retention;
 pub(crate) mod send;
 mod settings;
 
+pub(crate) use client::MOST_KEPT;
 pub(crate) use cluster::servers_without_key;
 pub(crate) use download::Downloaded;
 pub(crate) use hooks::Hooks;

@@ -26,11 +26,16 @@ use rental_core::{
         target,
     },
 };
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use url::Url;
 
 /// Most bytes of a response's body that are read. The rest is not waited for.
 const MOST_READ: usize = 64 * 1024;
+/// Time for one reading of a calendar, the body included.
+pub(super) const CALENDAR_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Sends attempts, and reads calendars.
 pub(crate) struct Sender {
@@ -69,9 +74,10 @@ impl Sender {
         let bad = |_| format!("`{}` cannot be the prefix of a header", settings.brand);
         let name = |suffix: &str| HeaderName::try_from(format!("{}-{suffix}", settings.brand)).map_err(bad);
         let resolver = Resolver::new(settings.allow_private, settings.timeout);
+        let open = Arc::default();
         Ok(Self {
-            receivers: client::new(resolver.clone(), MOST_READ)?,
-            calendars: client::new(resolver.clone(), calendars::MOST_BYTES)?,
+            receivers: client::new(resolver.clone(), MOST_READ, settings.timeout, &open)?,
+            calendars: client::new(resolver.clone(), calendars::MOST_BYTES, CALENDAR_TIMEOUT, &open)?,
             resolver,
             allow_private: settings.allow_private,
             https_only: settings.https_only,

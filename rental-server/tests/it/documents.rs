@@ -227,6 +227,17 @@ fn the_guide_for_users_names_every_filter() {
     }
 }
 
+#[test]
+fn the_runbook_names_every_background_task() {
+    let (runbook, mut code, mut found) = (read("docs/runbook.md"), String::new(), 0);
+    limits::sources(&top().join("rental-server/src"), &mut code);
+    for name in code.split("supervisor.start(\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+        assert!(runbook.contains(&format!("`{name}`")), "docs/runbook.md does not name the task `{name}`");
+        found += 1;
+    }
+    assert!(found >= 15, "{found}");
+}
+
 /// The OpenAPI document, which is the same on every server.
 fn openapi() -> Value {
     served("/openapi.json")

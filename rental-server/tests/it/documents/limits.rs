@@ -76,7 +76,7 @@ fn the_table_of_limits_names_flags_and_tests_that_exist() {
     }
 }
 
-fn sources(folder: &Path, text: &mut String) {
+pub(super) fn sources(folder: &Path, text: &mut String) {
     for path in fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path()) {
         if path.is_dir() {
             sources(&path, text);

@@ -68,10 +68,10 @@ fn a_hard_limit_of_open_files_that_is_too_low_is_logged_once() {
         let log = server.log();
         log.lines().filter(|line| line.contains("limit of open files")).map(str::to_owned).collect::<Vec<_>>()
     };
-    let low = warnings("--nofile=1000:1635");
+    let low = warnings("--nofile=1000:2659");
     assert_eq!(low.len(), 1, "{low:?}");
-    for part in ["limit=1635", "needed=1636", "LimitNOFILE=", "ulimit -n"] {
+    for part in ["limit=2659", "needed=2660", "LimitNOFILE=", "ulimit -n"] {
         assert!(low[0].contains(part), "{low:?}");
     }
-    assert_eq!(warnings("--nofile=256:1636"), Vec::<String>::new());
+    assert_eq!(warnings("--nofile=256:2660"), Vec::<String>::new());
 }

@@ -4,7 +4,7 @@ use crate::{
     documents::pages::Pages,
     support::{Connection, Server, rules},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A server with two addresses, that for operators, and the public one.
 fn server() -> (Server, String) {
@@ -24,6 +24,11 @@ fn the_public_address_has_no_operators_paths_and_the_other_one_has_all() {
     let (server, public) = server();
     let organization = server.organization();
     let document = get(&public, "/openapi.json", "").ok();
+    let described = document["paths"].as_object().expect("paths");
+    assert!(described.keys().all(|path| !path.contains("admin") && path != "/metrics"), "{:?}", described.keys());
+    assert!(document["components"]["securitySchemes"].get("adminToken").is_none() && described.len() > 20);
+    // All that a server without such an address describes.
+    let document = get(&Server::shared().address, "/openapi.json", "").ok();
     for (path, item) in document["paths"].as_object().expect("paths") {
         let at = path.replace("{id}", rules::UNKNOWN_ID).replace("{organization}", rules::UNKNOWN_ID);
         if path.starts_with("/docs/admin") {
@@ -68,4 +73,19 @@ fn public_pages_do_not_lead_to_the_pages_for_operators_on_the_other_address() {
     assert!(pages.0.len() > 10 && pages.0.keys().all(|path| !path.contains("admin")), "{:?}", pages.0.keys());
     assert!(Pages::of(&server.address).0.contains_key("/docs/admin/organizations"));
     assert!(Pages::reached(&Server::shared().address, &["/docs"]).0.contains_key("/docs/admin"));
+}
+
+#[test]
+fn the_public_url_is_in_the_documents_and_in_new_calendar_feeds() {
+    let url = "https://rental.example.com/fleet";
+    let server = Server::start(&["--public-url", &format!("{url}/")]);
+    for path in ["/openapi.json", "/openapi-3.0.json", "/openapi-admin.json"] {
+        assert_eq!(get(&server.address, path, "").ok()["servers"][0]["url"], url, "{path}");
+    }
+    let organization = server.organization();
+    let vehicle = organization.vehicle(json!({}));
+    let feed = organization.post(&format!("/v1/vehicles/{vehicle}/calendar_feed"), &json!({})).ok();
+    let path = feed["path"].as_str().expect("a path");
+    assert_eq!(feed["url"], format!("{url}{path}"));
+    assert_eq!(get(&Server::shared().address, "/openapi.json", "").ok()["servers"][0]["url"], "/");
 }

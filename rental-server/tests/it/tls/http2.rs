@@ -229,8 +229,13 @@ fn a_connection_with_many_requests_leaves_some_to_another_connection() {
             client.send_request(request("POST", "/admin/v1/organizations", token), false).unwrap()
         };
         let waiting: Vec<_> = (0..4).map(|_| begin(&mut client)).collect();
-        let (response, _) = client.send_request(request("GET", "/healthz", ""), true).unwrap();
-        assert_eq!(response.await.unwrap().status(), 503, "it has its share");
+        let mut one_more = request("GET", "/healthz", "");
+        one_more.headers_mut().insert("x-request-id", "mine".parse().unwrap());
+        let (response, _) = client.send_request(one_more, true).unwrap();
+        let response = response.await.unwrap();
+        assert_eq!(response.status(), 503, "it has its share");
+        assert_eq!(response.headers()["x-request-id"], "mine");
+        assert!(response.headers().contains_key("strict-transport-security"));
         let (address, other) = (server.address.clone(), pair.clone());
         let served = std::thread::spawn(move || {
             run(&address, &other, async |mut client, _| {

@@ -1,16 +1,23 @@
 //! Receivers that answer badly, slowly, without end or not at all: one failed attempt each, and nobody else notices
 //! (spec, Retries 1; decisions, Webhooks).
 
-use super::{PRIVATE, hook, hook_at, observed, one_event, quiet_while, wait_for};
+use super::{PRIVATE, hook, hook_at, observed, one_event, quiet_while, wait_for, wait_for_deliveries};
 use crate::support::{
     Organization, Server,
     receiver::{Act, Receiver},
 };
 use serde_json::{Value, json};
-use std::time::Duration;
+use socket2::{Domain, Socket, Type};
+use std::{
+    io::Write as _,
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    time::Duration,
+};
 
-/// A second failed attempt would come after an hour.
-const FLAGS: [&str; 5] = [PRIVATE, "--webhook-retry-schedule", "1h", "--webhook-timeout", "1s"];
+/// A second failed attempt would come after an hour. The time-out is long enough for a busy machine.
+const FLAGS: [&str; 3] = [PRIVATE, "--webhook-retry-schedule", "1h"];
+/// For receivers that are waited for in vain.
+const BRIEF: [&str; 5] = [PRIVATE, "--webhook-retry-schedule", "1h", "--webhook-timeout", "2s"];
 
 /// Sends one event to an endpoint at `url` and gives the delivery after its first attempt.
 #[track_caller]
@@ -30,8 +37,8 @@ fn raw(bytes: &[u8]) -> Act {
 
 /// Each case on an organization of its own; exactly one request reaches each receiver, and the endpoint counts one failure.
 #[track_caller]
-fn each_is_one_failed_attempt(cases: Vec<Case>) {
-    let server = Server::start(&FLAGS);
+fn each_is_one_failed_attempt(flags: &[&str], cases: Vec<Case>) {
+    let server = Server::start(flags);
     for (what, act, status, error) in cases {
         let (organization, receiver, healthy) = (server.organization(), Receiver::that(act), Receiver::start());
         hook(&organization, &healthy);
@@ -41,7 +48,7 @@ fn each_is_one_failed_attempt(cases: Vec<Case>) {
         assert_eq!(delivery["last_error"], json!(error), "{what}: {delivery}");
         assert_eq!(delivery["log"][0]["status"], json!(status), "{what}: {delivery}");
         assert_eq!(delivery["log"][0]["error"], json!(error), "{what}: {delivery}");
-        assert_eq!(receiver.count(), 1, "{what}");
+        assert_eq!(receiver.wait_for(1).len(), 1, "{what}");
         healthy.wait_for(1);
     }
 }
@@ -49,6 +56,7 @@ fn each_is_one_failed_attempt(cases: Vec<Case>) {
 #[test]
 fn any_status_but_2xx_is_a_failure() {
     each_is_one_failed_attempt(
+        &FLAGS,
         [300, 304, 399, 400, 401, 404, 410, 418, 422, 429, 500, 502, 503, 599, 600, 999]
             .map(|status| ("a status", Act::Status(status), Some(status), None))
             .to_vec(),
@@ -60,6 +68,7 @@ fn a_redirect_is_a_failure_and_never_followed() {
     let elsewhere = Receiver::start();
     let location = format!("Location: {}", elsewhere.url());
     each_is_one_failed_attempt(
+        &FLAGS,
         [301, 302, 303, 305, 307, 308]
             .map(|status| ("a redirect", Act::header(status, &location), Some(status), None))
             .to_vec(),
@@ -73,44 +82,55 @@ fn no_whole_answer_in_time_is_a_failure() {
     let pour = |head: &str, drop: &str, millis| {
         Act::Pour(head.as_bytes().to_vec(), drop.as_bytes().to_vec(), Duration::from_millis(millis))
     };
-    let late = Act::After(Duration::from_millis(1500), Box::new(Act::Status(200)));
-    each_is_one_failed_attempt(vec![
-        ("no answer", Act::Hang, None, Some("timed_out")),
-        ("a late answer", late, None, Some("timed_out")),
-        ("a dripping body", Act::drip(), None, Some("timed_out")),
-        ("a dripping head", pour("HTTP/1.1 200 OK\r\nX-Filler: ", ".", 20), None, Some("timed_out")),
-        ("a dripping status line", pour("HTTP/1.1 200 ", "O", 20), None, Some("timed_out")),
-        (
-            "informational answers without end",
-            pour("", "HTTP/1.1 103 Early Hints\r\n\r\n", 10),
-            None,
-            Some("timed_out"),
-        ),
-        (
-            "a body shorter than announced",
-            pour("HTTP/1.1 200 OK\r\nContent-Length: 9999999\r\n\r\n", "", 50),
-            None,
-            Some("timed_out"),
-        ),
-    ]);
+    let late = Act::After(Duration::from_secs(10), Box::new(Act::Status(200)));
+    each_is_one_failed_attempt(
+        &BRIEF,
+        vec![
+            ("no answer", Act::Hang, None, Some("timed_out")),
+            ("a late answer", late, None, Some("timed_out")),
+            ("a dripping body", Act::drip(), None, Some("timed_out")),
+            ("a dripping head", pour("HTTP/1.1 200 OK\r\nX-Filler: ", ".", 20), None, Some("timed_out")),
+            ("a dripping status line", pour("HTTP/1.1 200 ", "O", 20), None, Some("timed_out")),
+            (
+                "informational answers without end",
+                pour("", "HTTP/1.1 103 Early Hints\r\n\r\n", 10),
+                None,
+                Some("timed_out"),
+            ),
+            (
+                "a body shorter than announced",
+                pour("HTTP/1.1 200 OK\r\nContent-Length: 9999999\r\n\r\n", "", 50),
+                None,
+                Some("timed_out"),
+            ),
+        ],
+    );
 }
 
 #[test]
 fn what_is_no_http_answer_is_a_failure() {
     let bad = Some("bad_answer");
-    each_is_one_failed_attempt(vec![
-        ("an early close", raw(b""), None, bad),
-        ("half a head", raw(b"HTTP/1.1 200 OK\r\nContent-"), None, bad),
-        ("half a body", raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"), None, bad),
-        ("half a chunk", raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nhalf"), None, bad),
-        ("no chunk", raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhalf\r\n0\r\n\r\n"), None, bad),
-        ("garbage", raw(&[0xff, 0x00, 0x16, 0x03, 0x01, b'\r', b'\n', b'\r', b'\n']), None, bad),
-        ("another protocol", raw(b"SSH-2.0-OpenSSH_9.9\r\n"), None, bad),
-        ("a status that is none", raw(b"HTTP/1.1 2000 OK\r\n\r\n"), None, bad),
-        ("a length that is none", raw(b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"), None, bad),
-        ("two lengths", raw(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"), None, bad),
-        ("a flood of headers", raw(&flood()), None, bad),
-    ]);
+    each_is_one_failed_attempt(
+        &FLAGS,
+        vec![
+            ("an early close", raw(b""), None, bad),
+            ("half a head", raw(b"HTTP/1.1 200 OK\r\nContent-"), None, bad),
+            ("half a body", raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"), None, bad),
+            ("half a chunk", raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nhalf"), None, bad),
+            (
+                "no chunk",
+                raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhalf\r\n0\r\n\r\n"),
+                None,
+                bad,
+            ),
+            ("garbage", raw(&[0xff, 0x00, 0x16, 0x03, 0x01, b'\r', b'\n', b'\r', b'\n']), None, bad),
+            ("another protocol", raw(b"SSH-2.0-OpenSSH_9.9\r\n"), None, bad),
+            ("a status that is none", raw(b"HTTP/1.1 2000 OK\r\n\r\n"), None, bad),
+            ("a length that is none", raw(b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"), None, bad),
+            ("two lengths", raw(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"), None, bad),
+            ("a flood of headers", raw(&flood()), None, bad),
+        ],
+    );
 }
 
 fn flood() -> Vec<u8> {
@@ -194,4 +214,39 @@ fn floods_end_at_their_bound_and_cost_little_memory() {
     }
     let grown = peak_kib(&server).saturating_sub(before);
     assert!(grown < 64 * 1024, "{grown} KiB more");
+}
+
+/// hyper keeps a connection until the request is sent. So such a receiver would keep a descriptor and the request for ever.
+#[test]
+fn receivers_that_respond_and_receive_nothing_keep_no_descriptor() {
+    const EVENTS: usize = 20;
+    let server = Server::start(&[PRIVATE]);
+    let organization = server.organization();
+    let descriptors = || std::fs::read_dir(format!("/proc/{}/fd", server.pid)).expect("Linux").flatten().count();
+    let before = descriptors();
+    let listener = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+    listener.set_recv_buffer_size(1).expect("the least that there is");
+    listener.set_tcp_mss(536).expect("short segments");
+    listener.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).expect("a port");
+    listener.listen(128).expect("a listener");
+    let listener = TcpListener::from(listener);
+    let url = format!("http://{}/", listener.local_addr().expect("an address"));
+    let accepted = std::thread::spawn(move || {
+        let mut held = Vec::new();
+        for stream in listener.incoming().take(EVENTS) {
+            let mut stream = stream.expect("a connection");
+            stream.peek(&mut [0]).expect("the beginning of a request");
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").expect("a response");
+            held.push(stream);
+        }
+        held
+    });
+    let hook = hook_at(&organization, &url, json!({"events": ["lead.received"]}));
+    let large = json!({"raw_data": {"text": "x".repeat(60_000)}});
+    for _ in 0..EVENTS {
+        organization.post("/v1/leads", &large).ok();
+    }
+    wait_for_deliveries(&organization, &hook, EVENTS, "delivered");
+    let _held = accepted.join().expect("all of them");
+    wait_for("the descriptors", || (descriptors() < before + EVENTS / 2).then_some(()), || descriptors().to_string());
 }

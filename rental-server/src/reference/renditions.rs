@@ -1,5 +1,7 @@
-//! The operators' part of the document: `/admin/v1`, with its own security scheme, and the components that it uses.
+//! The parts of the document: that for operators, `/admin/v1`, and that for all others, each with its own security scheme and
+//! the components that it uses.
 
+use crate::endpoint::is_for_operators;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
@@ -10,11 +12,19 @@ what it allows. With `--operator-listen`, the server takes these calls at that a
 
 What holds for amounts, lists, retries, lost updates and errors is in `/openapi.json`.";
 
+/// The part of an OpenAPI 3.1 document for clients with an API key: all but what is for operators.
+pub(super) fn for_clients(document: &Value) -> Value {
+    let mut part = document.clone();
+    part["paths"] = paths(document, |path| !is_for_operators(path));
+    let used = json!([part["paths"], part["webhooks"]]);
+    part["tags"] = tags(document, &used);
+    part["components"] = components(document, &used, "apiKey");
+    part
+}
+
 /// The part of an OpenAPI 3.1 document for operators.
-pub(super) fn of(document: &Value) -> Value {
-    let paths = document["paths"].as_object().into_iter().flatten().filter(|(path, _)| path.starts_with("/admin/v1/"));
-    let paths: Map<String, Value> = paths.map(|(path, item)| (path.clone(), item.clone())).collect();
-    let paths = Value::Object(paths);
+pub(super) fn for_operators(document: &Value) -> Value {
+    let paths = paths(document, |path| path.starts_with("/admin/v1/"));
     let mut info = document["info"].clone();
     info["title"] = json!("Rental platform API for operators");
     info["summary"] =
@@ -25,23 +35,28 @@ pub(super) fn of(document: &Value) -> Value {
         "info": info,
         "servers": document["servers"],
         "security": [{"adminToken": []}],
-        "tags": tags(document, &paths),
-        "components": components(document, &paths),
+        "tags": tags(document, &json!([paths])),
+        "components": components(document, &paths, "adminToken"),
         "paths": paths,
     })
 }
 
-/// The tags of these operations.
-fn tags(document: &Value, paths: &Value) -> Value {
-    let operations =
-        paths.as_object().into_iter().flat_map(Map::values).filter_map(Value::as_object).flat_map(Map::values);
+fn paths(document: &Value, is_wanted: impl Fn(&str) -> bool) -> Value {
+    let paths = document["paths"].as_object().into_iter().flatten().filter(|(path, _)| is_wanted(path));
+    paths.map(|(path, item)| (path.clone(), item.clone())).collect::<Map<_, _>>().into()
+}
+
+/// The tags of the operations of these lists of paths.
+fn tags(document: &Value, lists: &Value) -> Value {
+    let paths = lists.as_array().into_iter().flatten().filter_map(Value::as_object).flat_map(Map::values);
+    let operations = paths.filter_map(Value::as_object).flat_map(Map::values);
     let used: BTreeSet<&str> = operations.filter_map(|operation| operation["tags"][0].as_str()).collect();
     let tags = document["tags"].as_array().into_iter().flatten();
     tags.filter(|tag| tag["name"].as_str().is_some_and(|name| used.contains(name))).cloned().collect()
 }
 
 /// The components that these paths lead to.
-fn components(document: &Value, paths: &Value) -> Value {
+fn components(document: &Value, paths: &Value, scheme: &str) -> Value {
     let (mut found, mut waiting) = (BTreeSet::new(), vec![paths]);
     while let Some(value) = waiting.pop() {
         references(value, &mut |pointer| {
@@ -51,7 +66,7 @@ fn components(document: &Value, paths: &Value) -> Value {
         });
     }
     let kept = |section: &str, name: &str| match section {
-        "securitySchemes" => name == "adminToken",
+        "securitySchemes" => name == scheme,
         _ => found.contains(&format!("/components/{section}/{name}")),
     };
     let section = |(section, members): (&String, &Value)| {
