@@ -47,7 +47,9 @@ async fn handle(
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let receiving = Receiving { receiver: Receiver::new(env::var("WEBHOOK_SECRET")?), seen: Arc::default() };
+    let secret = env::var("WEBHOOK_SECRET").ok().filter(|secret| !secret.trim().is_empty());
+    let secret = secret.ok_or("set WEBHOOK_SECRET to the secret of the webhook endpoint (whsec_...)")?;
+    let receiving = Receiving { receiver: Receiver::new(secret), seen: Arc::default() };
     let router = Router::new().route("/webhooks", post(handle)).with_state(receiving);
     let listener = TcpListener::bind(env::var("ADDRESS").as_deref().unwrap_or("127.0.0.1:3000")).await?;
     println!("axum is ready: http://{}/webhooks", listener.local_addr()?);

@@ -15,6 +15,11 @@ export type WebhookErrorCode = keyof typeof TEXTS;
 
 const TEXTS = {
   EmptySecret: "the webhook secret is empty: set it to the `whsec_...` value displayed when the webhook was created",
+  SecretNotText: "the webhook secret is not a string: pass the `whsec_...` value as text, or an array of such values",
+  BodyNotRaw:
+    "the body is not raw bytes: it was parsed, or nothing has read it. Pass the bytes as they arrived " +
+    '(express: `express.raw({ type: "application/json" })` for this route; fastify: `parseAs: "buffer"`)',
+  HeaderNotText: "the signature header is not a string: pass the value of the `...-Signature` header",
   HeaderMissing: "the request has no signature header: pass the value of the `...-Signature` header",
   HeaderTooLong: "the signature header is too long: pass only the value of the `...-Signature` header",
   MissingTimestamp: "the signature header has no `t=`: pass the value of the `...-Signature` header unchanged",
@@ -37,7 +42,7 @@ const MOST_SIGNATURES = 16;
 const LONGEST_HEADER = 2048;
 const LARGEST_TIME = 2n ** 64n - 1n;
 
-/** A delivery that is not genuine, or not now. Answer 400; tell the sender nothing more. */
+/** A delivery that is not genuine or not recent, or wrong arguments. Respond 400; write `message` to your log only. */
 export class WebhookVerificationError extends RentalError {
   constructor(readonly code: WebhookErrorCode) {
     super(TEXTS[code]);
@@ -52,7 +57,8 @@ export interface VerifyOptions {
 }
 
 /**
- * Gives the event of a genuine delivery and throws `WebhookVerificationError` for any other.
+ * Gives the event of a genuine delivery and throws `WebhookVerificationError` for any other, and for arguments of the
+ * wrong type, such as a secret that is `undefined` or a body that was parsed.
  *
  * `rawBody`: the bytes as they arrived, not JSON that was parsed and printed again. `header`: the value of
  * `Service-Signature`. `secrets`: one, or several while a secret is being rotated.
@@ -63,9 +69,10 @@ export function verifyWebhook(
   secrets: string | readonly string[],
   options: VerifyOptions = {},
 ): WebhookEvent {
-  const all = typeof secrets === "string" ? [secrets] : secrets;
-  if (all.length === 0 || all.some((secret) => secret.trim() === "")) throw new WebhookVerificationError("EmptySecret");
-  const { time, signatures } = parseHeader(typeof header === "string" ? header : header?.join(","));
+  const all = checkSecrets(secrets);
+  if (typeof rawBody !== "string" && !((rawBody as unknown) instanceof Uint8Array))
+    throw new WebhookVerificationError("BodyNotRaw");
+  const { time, signatures } = parseHeader(checkHeader(header));
   let genuine = false;
   for (const secret of all) {
     const expected = createHmac("sha256", secret).update(`${time}.`).update(rawBody).digest();
@@ -81,6 +88,23 @@ export function verifyWebhook(
   if (age > tolerance) throw new WebhookVerificationError("TimestampTooOld");
   if (age < -tolerance) throw new WebhookVerificationError("TimestampTooNew");
   return parseEvent(rawBody);
+}
+
+/** JavaScript callers have no types: an unset environment variable arrives here as `undefined`. */
+function checkSecrets(secrets: unknown): string[] {
+  const all: unknown[] = Array.isArray(secrets) ? secrets : [secrets];
+  const isText = (secret: unknown) => typeof secret === "string";
+  const isMissing = (secret: unknown) => secret === undefined || secret === null || (isText(secret) && !secret.trim());
+  if (all.length === 0 || all.some(isMissing)) throw new WebhookVerificationError("EmptySecret");
+  if (!all.every(isText)) throw new WebhookVerificationError("SecretNotText");
+  return all;
+}
+
+function checkHeader(header: unknown): string | undefined {
+  if (header === undefined || header === null) return undefined;
+  const values: unknown[] = Array.isArray(header) ? header : [header];
+  if (!values.every((value) => typeof value === "string")) throw new WebhookVerificationError("HeaderNotText");
+  return values.join(",");
 }
 
 function parseHeader(header: string | undefined): { time: string; signatures: string[] } {

@@ -51,6 +51,34 @@ test("no header, and a signed body that is no event", () => {
   }
 });
 
+/** The mistakes of a receiver's program, which types do not catch in JavaScript. */
+function mistake(body: unknown, header: unknown, secrets: unknown): string {
+  try {
+    verifyWebhook(body as string, header as string, secrets as string);
+  } catch (error) {
+    assert.ok(error instanceof WebhookVerificationError, String(error));
+    return `${error.code}: ${error.message}`;
+  }
+  return "Ok";
+}
+
+test("a secret that is missing, or no text, is named before anything else", () => {
+  for (const secrets of [undefined, null, "", " ", [], [undefined], ["whsec_1", null]])
+    assert.match(mistake("{}", undefined, secrets), /^EmptySecret: the webhook secret is empty: set /);
+  for (const secrets of [7, [7], Buffer.from("whsec_1"), { secret: "whsec_1" }, ["whsec_1", {}]])
+    assert.match(mistake("{}", undefined, secrets), /^SecretNotText: the webhook secret is not a string/);
+});
+
+test("a body that was parsed, or never read, is named", () => {
+  for (const body of [{ type: "customer.created" }, [], null, undefined, 7])
+    assert.match(mistake(body, "t=1,v1=0", "whsec_1"), /^BodyNotRaw: the body is not raw bytes.*parsed/);
+});
+
+test("a header of another type is named", () => {
+  for (const header of [7, {}, [7]]) assert.match(mistake("{}", header, "whsec_1"), /^HeaderNotText: /);
+  assert.match(mistake("{}", null, "whsec_1"), /^HeaderMissing: /);
+});
+
 test("a delivery of the server verifies and has its type", async (context) => {
   let arrived: (event: WebhookEvent) => void = () => {};
   const received = new Promise<WebhookEvent>((resolve) => (arrived = resolve));

@@ -5,7 +5,8 @@ import hmac
 import json
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -18,6 +19,10 @@ LARGEST_TIME = 2**64 - 1
 
 TEXTS = {
     "EmptySecret": "the webhook secret is empty: set it to the `whsec_...` that was displayed at its creation",
+    "SecretNotText": "the webhook secret is not a str: pass the `whsec_...` value as text, or a list of such values",
+    "BodyNotRaw": "the body is not bytes: it was parsed or decoded; pass the raw bytes as they arrived "
+    "(flask: `request.get_data()`, django: `request.body`, fastapi: `await request.body()`)",
+    "HeaderNotText": "the signature header is not a str: pass the value of the `...-Signature` header",
     "HeaderMissing": "the request has no signature header: pass the value of the `...-Signature` header",
     "HeaderTooLong": "the signature header is too long: pass only the value of the `...-Signature` header",
     "MissingTimestamp": "the signature header has no `t=`: pass the header value unchanged",
@@ -37,7 +42,7 @@ _known: TypeAdapter[KnownEvent] = TypeAdapter(KnownEvent)
 
 
 class WebhookVerificationError(RentalError):
-    """A delivery that is not genuine, or not now. Answer 400; tell the sender nothing more.
+    """A delivery that is not genuine or not recent, or wrong arguments. Respond 400; write the text to your log only.
 
     `code` says why; `SignatureMismatch` does not say whether secret, body or time differed.
     """
@@ -48,24 +53,25 @@ class WebhookVerificationError(RentalError):
 
 
 def verify_webhook(
-    raw_body: bytes,
+    raw_body: bytes | bytearray | memoryview,
     header: str | None,
     secrets: str | Sequence[str],
     *,
     tolerance_seconds: int = 300,
     now: float | None = None,
 ) -> KnownEvent | Event:
-    """The event of a genuine delivery; `WebhookVerificationError` for any other.
+    """The event of a genuine delivery; `WebhookVerificationError` for any other, and for arguments of the wrong type.
 
     `raw_body`: the bytes as they arrived, not JSON that was parsed and printed again. `header`: the value of
     `Service-Signature`. `secrets`: one, or several while a secret is being rotated. `now`: Unix seconds, for tests.
     An event of a type that this version does not know is an `Event`.
     """
-    every = [secrets] if isinstance(secrets, str) else list(secrets)
-    if not every or not all(secret.strip() for secret in every):
-        raise WebhookVerificationError("EmptySecret")
+    every = _secrets(secrets)
+    if not isinstance(raw_body, bytes | bytearray | memoryview):
+        raise WebhookVerificationError("BodyNotRaw")
+    body = bytes(raw_body)
     moment, signatures = _parse(header)
-    expected = [hmac.new(one.encode(), moment.encode() + b"." + raw_body, hashlib.sha256).hexdigest() for one in every]
+    expected = [hmac.new(one.encode(), moment.encode() + b"." + body, hashlib.sha256).hexdigest() for one in every]
     # A list: every signature is compared with every secret, in constant time.
     if not any([hmac.compare_digest(one, signature) for one in expected for signature in signatures]):
         blank = any(secret != secret.strip() for secret in every)
@@ -73,12 +79,26 @@ def verify_webhook(
     age = int(time.time() if now is None else now) - int(moment)
     if abs(age) > tolerance_seconds:
         raise WebhookVerificationError("TimestampTooOld" if age > 0 else "TimestampTooNew")
-    return _event(raw_body)
+    return _event(body)
+
+
+def _secrets(secrets: object) -> list[str]:
+    """The secrets of the caller, who may have passed what `os.environ.get` gives for a variable that is not set."""
+    one = isinstance(secrets, str | bytes | Mapping) or not isinstance(secrets, Iterable)
+    every: list[object] = [secrets] if one else list(cast("Iterable[object]", secrets))
+    if not every or any(secret is None or (isinstance(secret, str) and not secret.strip()) for secret in every):
+        raise WebhookVerificationError("EmptySecret")
+    texts = [secret for secret in every if isinstance(secret, str)]
+    if len(texts) != len(every):
+        raise WebhookVerificationError("SecretNotText")
+    return texts
 
 
 def _parse(header: str | None) -> tuple[str, list[str]]:
     if header is None:
         raise WebhookVerificationError("HeaderMissing")
+    if not isinstance(header, str):
+        raise WebhookVerificationError("HeaderNotText")
     if len(header.encode("utf-8", "surrogateescape")) > LONGEST_HEADER:
         raise WebhookVerificationError("HeaderTooLong")
     pairs = [element.partition("=")[::2] for element in header.split(",")]
