@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import rental_client as rental
 from rental_client import RentalClient
-from support import Reply, problem, scripted
+from support import BASE, Reply, problem, scripted
 
 client = RentalClient()
 
@@ -100,6 +100,50 @@ def test_a_client_without_address_or_key_is_refused() -> None:
     with pytest.raises(rental.RentalError, match="no API key") as caught:
         RentalClient(api_key="rk_live a\nb")
     assert "rk_live" not in str(caught.value)
+
+
+@pytest.mark.parametrize("secret", ["rk_live_secret", "rat_secret", "op_secret", "whsec_secret", " RK_live_secret"])
+def test_a_secret_in_the_place_of_the_address_is_not_in_the_message(secret: str) -> None:
+    for address in (secret, f"ftp://{secret}"):
+        with pytest.raises(rental.RentalError) as caught:
+            RentalClient(address, BASE)
+        assert "_secret" not in str(caught.value) and "key" in str(caught.value)
+
+
+def test_an_address_in_the_place_of_the_key_says_so() -> None:
+    with pytest.raises(rental.RentalError, match="API key is an address"):
+        RentalClient(api_key=BASE)
+
+
+def test_an_empty_key_or_address_is_not_that_of_the_environment() -> None:
+    with pytest.raises(rental.RentalError, match="no API key"):
+        RentalClient(api_key="")
+    with pytest.raises(rental.RentalError, match="no address"):
+        RentalClient("")
+
+
+@pytest.mark.parametrize("address", [f"{BASE}/v1", f"{BASE}/v1/", "https://example.com/rental/v1"])
+def test_a_base_url_that_ends_in_v1_says_what_to_leave_away(address: str) -> None:
+    with pytest.raises(rental.RentalError, match="leave the /v1 away"):
+        RentalClient(address)
+
+
+def test_a_base_url_that_contains_v1_is_taken() -> None:
+    assert RentalClient("https://example.com/v12")
+
+
+@pytest.mark.parametrize("rate", [float("nan"), float("inf"), Decimal("NaN"), Decimal("-Infinity")])
+def test_a_number_that_json_cannot_have_is_not_sent(rate: float | Decimal) -> None:
+    with scripted(Reply(200)) as (scripts, seen):
+        with pytest.raises(ValueError, match="finite"):
+            scripts.vehicles.create(name="White Tesla", daily_rate=rate)
+    assert not seen
+
+
+def test_https_where_the_server_speaks_http_says_so() -> None:
+    wrong = RentalClient(BASE.replace("http:", "https:"), max_retries=0)
+    with pytest.raises(rental.NoAnswerError, match="without TLS.*http://"):
+        wrong.me()
 
 
 def test_a_time_without_zone_or_an_amount_with_too_many_digits_is_not_sent() -> None:

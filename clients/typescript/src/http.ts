@@ -73,6 +73,8 @@ export class Http {
     const key = options.apiKey ?? process.env["RENTAL_API_KEY"] ?? "";
     if (!/^[\x21-\x7e]+$/.test(key))
       throw new RentalError("no API key: pass `apiKey` or set RENTAL_API_KEY; it has no spaces");
+    if (/^https?:\/\//.test(key))
+      throw new RentalError("the API key is an address: are `baseUrl` and `apiKey` swapped?");
     this.#key = key;
     this.#options = options;
   }
@@ -82,7 +84,7 @@ export class Http {
     const url = this.#base + path + queryString(call.query);
     const headers = this.#headers(method, call);
     // The same bytes in each attempt: the server compares them with those of the first one.
-    const body = call.body === undefined ? null : JSON.stringify(call.body);
+    const body = call.body === undefined ? null : JSON.stringify(call.body, finite);
     const maxRetries = call.maxRetries ?? this.#options.maxRetries ?? 2;
     for (let retries = 0; ; retries += 1) {
       try {
@@ -108,7 +110,7 @@ export class Http {
       text = await response.text();
     } catch (cause) {
       if (timeout.aborted) throw new TimeoutError(`no answer within ${timeoutMs} ms`, { cause });
-      throw new ConnectionError(`no answer from ${this.#base}: ${reason(cause)}`, { cause });
+      throw new ConnectionError(`no answer from ${this.#base}: ${reason(cause)}${hint(this.#base, cause)}`, { cause });
     }
     if (response.status === 304) return undefined;
     if (!response.ok) throw apiError(response.status, response.headers, text);
@@ -144,16 +146,33 @@ export function fillPath(path: string, values: Record<string, string>): string {
 
 function queryString(query: object = {}): string {
   const values = Object.entries(query) as [string, QueryValue][];
-  const given = values.flatMap(([name, value]) => (value === undefined ? [] : ([[name, String(value)]] as const)));
+  const given = values.flatMap(([name, value]) =>
+    value === undefined ? [] : ([[name, String(finite(name, value))]] as const),
+  );
   return given.length === 0 ? "" : `?${new URLSearchParams(Object.fromEntries(given))}`;
 }
+
+/** A value of a body or query. JSON has no NaN: `JSON.stringify` would send null, which clears the field. */
+function finite<T>(name: string, value: T): T {
+  if (typeof value === "number" && !Number.isFinite(value))
+    throw new RentalError(`\`${name}\` is ${value}: pass a finite number`);
+  return value;
+}
+
+/** How keys, tokens and secrets of webhooks begin. A text with one of them is in no message. */
+const SECRET = /(^|[^a-z0-9])(rk|rat|op|whsec)_/i;
 
 function baseUrl(text: string | undefined): string {
   if (!text) throw new RentalError("no address: pass `baseUrl` or set RENTAL_BASE_URL");
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
+    if (SECRET.test(text))
+      throw new RentalError("the base URL is a key or another secret (not shown here): are `baseUrl` and `apiKey` swapped?");
     throw new RentalError(`not a base URL: ${text}; it looks like https://rental.example.com`);
   }
-  return text.replace(/\/+$/, "");
+  const base = text.replace(/\/+$/, "");
+  if (base.endsWith("/v1"))
+    throw new RentalError(`the base URL ends in /v1: leave the /v1 away, every request adds it: ${base.slice(0, -3)}`);
+  return base;
 }
 
 function parse(text: string, response: Response): object {
@@ -181,6 +200,14 @@ function info(response: Response): ResponseInfo {
 function reason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message;
+}
+
+/** What a server without TLS makes of a handshake, in the words of several versions of OpenSSL. */
+const NO_TLS = /wrong.version.number|packet.length.too.long|record.layer.failure/i;
+
+function hint(base: string, error: unknown): string {
+  if (!base.startsWith("https:") || !NO_TLS.test(reason(error))) return "";
+  return `. The server seems to listen without TLS: use ${base.replace("https:", "http:")}, or the address of its TLS proxy`;
 }
 
 function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {

@@ -114,6 +114,40 @@ test("a client without address or key is refused, and no message has the key", (
   assert.ok(!shown.includes(environment("RENTAL_API_KEY")), shown);
 });
 
+test("a secret in the place of the address is not in the message", () => {
+  for (const secret of ["rk_live_secret", "rat_secret", "op_secret", "whsec_secret", " RK_live_secret"])
+    for (const baseUrl of [secret, `ftp://${secret}`])
+      assert.throws(
+        () => new rental.RentalClient({ baseUrl, apiKey: BASE }),
+        (error) => error instanceof rental.RentalError && !error.message.includes("_secret") && /key/.test(error.message),
+        baseUrl,
+      );
+  assert.throws(() => new rental.RentalClient({ apiKey: BASE }), /API key is an address/);
+});
+
+test("a base URL that ends in /v1 says what to leave away", () => {
+  for (const baseUrl of [`${BASE}/v1`, `${BASE}/v1/`, "https://example.com/rental/v1"])
+    assert.throws(() => new rental.RentalClient({ baseUrl }), /leave the \/v1 away/);
+  assert.ok(new rental.RentalClient({ baseUrl: "https://example.com/v12" }));
+});
+
+test("an empty key is not that of the environment", () => {
+  assert.throws(() => new rental.RentalClient({ apiKey: "" }), /no API key/);
+});
+
+test("a number that JSON cannot have is not sent", async (context) => {
+  const scripts = await scripted(context, [{ status: 200 }]);
+  for (const daily_rate of [NaN, Infinity, -Infinity])
+    await assert.rejects(scripts.client.vehicles.create({ name: "White Tesla", daily_rate }), /`daily_rate` is (NaN|-?Infinity)/);
+  await assert.rejects(scripts.client.vehicles.list({ limit: NaN }).firstPage(), /`limit` is NaN/);
+  assert.equal(scripts.seen.length, 0);
+});
+
+test("https where the server speaks http says so", async () => {
+  const wrong = new rental.RentalClient({ baseUrl: BASE.replace("http:", "https:"), maxRetries: 0 });
+  await assert.rejects(wrong.me(), /without TLS.*http:\/\//s);
+});
+
 test("a page cannot use the client", () => {
   Object.assign(globalThis, { document: {} });
   assert.throws(() => new rental.RentalClient({ baseUrl: BASE }), /belongs on servers/);

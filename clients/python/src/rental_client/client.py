@@ -30,10 +30,11 @@ class RentalClient:
         user_agent: str | None = None,
         http_client: httpx.Client | None = None,
     ) -> None:
-        address = base_url or os.environ.get("RENTAL_BASE_URL")
+        address = os.environ.get("RENTAL_BASE_URL") if base_url is None else base_url
         if not address:
             raise RentalError("no address: pass `base_url` or set RENTAL_BASE_URL")
-        key = api_key or os.environ.get("RENTAL_API_KEY", "")
+        # An empty key is a mistake of the caller, not a wish for the key of the environment.
+        key = os.environ.get("RENTAL_API_KEY", "") if api_key is None else api_key
         self._http = Http(address, key, http_client or httpx.Client(timeout=timeout), max_retries, user_agent)
         self.vehicles = Vehicles(self._http)
         self.customers = Customers(self._http)

@@ -1,11 +1,13 @@
 """One request: headers, time-out, retries, errors. Knows no operation."""
 
 import json
+import math
 import random
 import re
 import time
 import uuid
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -21,18 +23,24 @@ from rental_client.version import VERSION
 
 A = TypeVar("A", bound=Answer)
 
+#: How keys, tokens and secrets of webhooks begin. A text with one of them is in no message.
+SECRET = re.compile(r"(^|[^a-z0-9])(rk|rat|op|whsec)_", re.IGNORECASE)
+
+#: What a server without TLS makes of a handshake, in the words of several versions of OpenSSL.
+NO_TLS = re.compile("wrong.version.number|packet.length.too.long|record.layer.failure", re.IGNORECASE)
+
 
 class Http:
     """Sends requests with one key to one server."""
 
     def __init__(self, base_url: str, key: str, client: httpx.Client, max_retries: int, user_agent: str | None) -> None:
-        if not re.fullmatch(r"https?://[^/?#\s]+[^?#\s]*", base_url):
-            raise RentalError(f"not a base URL: {base_url}; it looks like https://rental.example.com")
+        self._base_url = _address(base_url)
         if not re.fullmatch(r"[\x21-\x7e]+", key):
             raise RentalError("no API key: pass `api_key` or set RENTAL_API_KEY; it has no spaces")
+        if re.match("https?://", key):
+            raise RentalError("the API key is an address: are `base_url` and `api_key` swapped?")
         own = f"rental-client-python/{VERSION}"
         self.client = client
-        self._base_url = base_url.rstrip("/")
         self._max_retries = max_retries
         self._headers = {
             "Accept": "application/json",
@@ -73,6 +81,9 @@ class Http:
         self, method: str, path: str, model: type[A], fields: Mapping[str, Any], key: str | None, if_match: str | None
     ) -> A:
         """Creates or changes an object, once."""
+        for name, value in fields.items():
+            if isinstance(value, float | Decimal) and not math.isfinite(value):
+                raise ValueError(f"`{name}` is {value}: pass a finite number")
         # The same bytes in each attempt: the server compares them with those of the first one.
         body = json.dumps(fields, default=plain, allow_nan=False).encode()
         headers = {"Content-Type": "application/json", "Idempotency-Key": key or str(uuid.uuid4())}
@@ -115,7 +126,7 @@ class Http:
         except httpx.TimeoutException as error:
             raise NoAnswerInTimeError(f"no answer from {self._base_url} in time: {type(error).__name__}") from error
         except httpx.RequestError as error:
-            raise NoAnswerError(f"no answer from {self._base_url}: {error}") from error
+            raise NoAnswerError(f"no answer from {self._base_url}: {error}{_hint(self._base_url, error)}") from error
         if not response.is_success and response.status_code != 304:
             raise api_error(response)
         return response
@@ -127,6 +138,27 @@ class Http:
             raise RentalError(f"the answer to {response.url} is not a {model.__name__}: {error}") from error
         answer._info = _info(response)
         return answer
+
+
+def _address(base_url: str) -> str:
+    """The base URL without slashes at its end. One that cannot be right is refused, and no secret is printed."""
+    if not re.fullmatch(r"https?://[^/?#\s]+[^?#\s]*", base_url):
+        if SECRET.search(base_url):
+            swapped = "are `base_url` and `api_key` swapped?"
+            raise RentalError(f"the base URL is a key or another secret (not shown here): {swapped}")
+        raise RentalError(f"not a base URL: {base_url}; it looks like https://rental.example.com")
+    address = base_url.rstrip("/")
+    if address.endswith("/v1"):
+        without = address.removesuffix("/v1")
+        raise RentalError(f"the base URL ends in /v1: leave the /v1 away, every request adds it: {without}")
+    return address
+
+
+def _hint(address: str, error: httpx.RequestError) -> str:
+    if not address.startswith("https:") or not NO_TLS.search(str(error)):
+        return ""
+    plain_address = address.replace("https:", "http:", 1)
+    return f". The server seems to listen without TLS: use {plain_address}, or the address of its TLS proxy"
 
 
 def part(identifier: str) -> str:
