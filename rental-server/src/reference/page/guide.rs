@@ -60,10 +60,10 @@ const STEPS: &[Step] = &[
     },
 ];
 
-/// How to install each client, and what each example begins with.
+/// How to install each client from the files of a release, and what each example begins with.
 const CLIENTS: &[(&str, &str)] = &[
-    ("TypeScript", "npm install @rental-platform/client"),
-    ("Python", "pip install rental-platform-client"),
+    ("TypeScript", "npm install ./rental-platform-client-*.tgz"),
+    ("Python", "pip install ./rental_platform_client-*.whl"),
     ("rental-cli, curl", "export RENTAL_BASE_URL=https://… RENTAL_API_KEY=rk_live_…"),
 ];
 
@@ -95,7 +95,9 @@ pub(super) fn content<'d>(book: &Book<'d>) -> Markup {
             h2 id="clients" { a href="#clients" { "Clients" } }
             p {
                 "Every operation has an example for curl, TypeScript, Python and " code { "rental-cli" } ". The clients take \
-                 address and key from " code { "RENTAL_BASE_URL" } " and " code { "RENTAL_API_KEY" } "."
+                 address and key from " code { "RENTAL_BASE_URL" } " and " code { "RENTAL_API_KEY" } ". The packages for \
+                 TypeScript and Python are not in the public registries yet: they are files of a release of this server, which \
+                 its operator has."
             }
             @for (name, line) in CLIENTS { p class="caption" { (name) } (block(name, &html! { (line) })) }
         }
