@@ -199,7 +199,7 @@ function info(response: Response): ResponseInfo {
 /** `fetch failed` says nothing; its cause does. */
 function reason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message;
+  return error.cause instanceof Error ? `${error.message} (${error.cause.message.trim()})` : error.message;
 }
 
 /** What a server without TLS makes of a handshake, in the words of several versions of OpenSSL. */
