@@ -49,8 +49,23 @@ impl Access {
         }
     }
 
-    /// Builds the `Authorization` header. It is marked as sensitive, which keeps it out of debug output.
-    pub(crate) fn authorization(self, secret: Option<&Secret>) -> Result<HeaderValue, Failure> {
+    /// What people call the secret.
+    fn secret(self) -> &'static str {
+        match self {
+            Self::Organization => "API key",
+            Self::Operator => "admin token",
+        }
+    }
+
+    /// Hint for a secret that a server refused: where it came from, and how to get a valid one.
+    pub(crate) fn refused(self, secret: Option<&Secret>) -> String {
+        let Some(secret) = secret else { return self.hint().to_owned() };
+        let file = secret.file().map(|path| format!(" ({})", path.display())).unwrap_or_default();
+        format!("the refused {} is from {}{file}; {}", self.secret(), secret.origin, self.hint())
+    }
+
+    /// Builds the `Authorization` header of a request to the server at `url`. It is marked as sensitive, which keeps it out of debug output.
+    pub(crate) fn authorization(self, secret: Option<&Secret>, url: &str) -> Result<HeaderValue, Failure> {
         let missing = |problem: String| Failure::NoCredential { problem, hint: self.hint() };
         let variable = self.variable();
         let Some(secret) = secret else { return Err(missing(format!("{variable} is not set"))) };
@@ -61,6 +76,20 @@ impl Access {
             }
             Source::File(path) => private_file::read(path)
                 .map_err(|error| missing(format!("cannot read {} (from {origin}): {error}", path.display())))?,
+            Source::OfServer(own) => {
+                let own = own.as_str().trim_end_matches('/');
+                return Err(Failure::NoCredential {
+                    problem: format!("the {} of {origin} is for {own}, so it was not sent to {url}", self.secret()),
+                    hint: match self {
+                        Self::Organization => {
+                            "to use the server of the profile, omit --base-url and unset RENTAL_BASE_URL; for the other server, set RENTAL_API_KEY, or use another profile"
+                        }
+                        Self::Operator => {
+                            "to use the server of the profile, omit --base-url and unset RENTAL_BASE_URL; for the other server, set RENTAL_ADMIN_TOKEN, or use another profile"
+                        }
+                    },
+                });
+            }
         };
         let text = text.trim();
         let mut header = HeaderValue::from_str(&format!("Bearer {text}"))

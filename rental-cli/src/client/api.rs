@@ -76,10 +76,14 @@ impl Api {
 
     /// Builds the `Authorization` header for a half of the API.
     fn authorization(&self, access: Access) -> Result<HeaderValue, Failure> {
-        access.authorization(match access {
+        access.authorization(self.secret(access), self.shown_url())
+    }
+
+    fn secret(&self, access: Access) -> Option<&Secret> {
+        match access {
             Access::Organization => self.secrets.api_key.as_ref(),
             Access::Operator => self.secrets.admin_token.as_ref(),
-        })
+        }
     }
 
     /// Sends a GET without a secret, once, and returns the head of any response. `path` starts with `/` and has no query.
@@ -232,7 +236,7 @@ impl Api {
         }
         let retry_after = retry_after.and_then(|text| pause_asked_for(text.trim()));
         Err(AttemptError::Refused(Box::new(
-            ErrorResponse::read(status.as_u16(), &body, request.access.hint())
+            ErrorResponse::read(status.as_u16(), &body, request.access.refused(self.secret(request.access)))
                 .with_headers(request_id, retry_after)
                 .with_base_path(self.base_url.path())
                 .with_id(request.odd_id.as_deref()),

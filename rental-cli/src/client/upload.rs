@@ -265,7 +265,11 @@ fn result_of(line: String) -> Result<String, Failure> {
     match serde_json::from_str::<Broken>(&line) {
         Ok(Broken { error }) => {
             let status = if error.code.as_deref() == Some("service_unavailable") { 503 } else { 500 };
-            Err(Failure::ErrorResponse(Box::new(ErrorResponse::read(status, line.as_bytes(), Access::Operator.hint()))))
+            Err(Failure::ErrorResponse(Box::new(ErrorResponse::read(
+                status,
+                line.as_bytes(),
+                Access::Operator.hint().to_owned(),
+            ))))
         }
         Err(_) => Ok(line),
     }

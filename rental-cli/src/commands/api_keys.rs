@@ -56,7 +56,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
             if matches.get_one::<Duration>("overlap").is_some_and(Duration::is_zero) {
                 confirm::confirm_on_terminal(matches, &format!("Replace API key {id}, which stops working at once"))?;
             }
-            let keeper = Keeper::read(matches, true)?;
+            let keeper = Keeper::read(matches, true, session)?;
             let request =
                 Request::post(Access::Operator, &[SPEC.plural, id, verb], Some(collection::overlap_body(matches)));
             keeper.shown_once(&session.send(&request.with_idempotency_key(collection::chosen_key(matches)))?, session)
@@ -74,7 +74,7 @@ fn create(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let mut body = Body::read(matches, &SPEC, Verb::Create)?;
     body.set_organization(session)?;
     collection::set_expiry(matches, &mut body);
-    let keeper = Keeper::read(matches, false)?;
+    let keeper = Keeper::read(matches, false, session)?;
     let request = Request::post(Access::Operator, &[SPEC.plural], Some(body.into_json()));
     keeper.shown_once(&session.send(&request.with_idempotency_key(collection::chosen_key(matches)))?, session)
 }

@@ -5,7 +5,7 @@ use crate::{
     config::{
         private_file,
         profiles::{self, KEYS, Profile, Profiles},
-        settings::{Secret, Settings, Source},
+        settings::{self, Secret, Settings, Source},
         values,
     },
     failure::Failure,
@@ -81,6 +81,13 @@ pub(crate) fn run(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
 fn saved(profiles: Profiles, name: &str, out: &Output, note: &str) -> Result<(), Failure> {
     let path = profiles.save()?;
     out.note(note);
+    if let Some(note) = Profiles::load()?
+        .all()
+        .find(|(known, _)| *known == name)
+        .and_then(|(name, profile)| settings::overridden(name, profile, false))
+    {
+        out.note(&format!("note: {note}"));
+    }
     if out.json {
         return out.json(&json!({"object": "profile", "name": name, "file": path}).to_string());
     }
@@ -192,6 +199,10 @@ fn get(name: Option<&str>, matches: &ArgMatches, out: &Output) -> Result<(), Fai
         secret.as_ref().map(|secret| match &secret.source {
             Source::Text(_) => ("(set)".to_owned(), secret.origin.to_string()),
             Source::File(path) => (path.display().to_string(), secret.origin.to_string()),
+            Source::OfServer(own) => {
+                let own = own.as_str().trim_end_matches('/');
+                (format!("(not used: it is for {own})"), secret.origin.to_string())
+            }
         })
     };
     let plain = |value: &str, origin: &dyn ToString| Some((value.to_owned(), origin.to_string()));

@@ -5,6 +5,7 @@ use crate::{
     config::{
         private_file,
         profiles::{self, Profiles},
+        settings::{Origin, Setting, Settings},
     },
     failure::Failure,
     output::record::Record,
@@ -45,7 +46,7 @@ pub(super) enum Keeper {
 impl Keeper {
     /// Reads the flags. Fails if the file cannot be written, because a key is shown only once. `replaces`: the file may
     /// exist.
-    pub(super) fn read(matches: &ArgMatches, replaces: bool) -> Result<Self, Failure> {
+    pub(super) fn read(matches: &ArgMatches, replaces: bool, session: &Session) -> Result<Self, Failure> {
         let keeper = match (matches.get_one::<PathBuf>("to"), matches.get_one::<String>("save_profile")) {
             (Some(path), _) => Self::File(path.clone()),
             (None, Some(name)) => Self::Profile(name.clone(), key_file(name, "api-key")?),
@@ -58,9 +59,8 @@ impl Keeper {
             let problem = format!("{} exists", path.display());
             return Err(Failure::AlreadyExists { problem, hint: "choose another file, or move this one" });
         }
-        if let Self::Profile(..) = &keeper {
-            // Fails now if the file of profiles is invalid.
-            Profiles::load()?;
+        if let Self::Profile(name, _) = &keeper {
+            check_server(name, &session.settings)?;
         }
         if let Self::File(path) | Self::Profile(_, path) = &keeper {
             private_file::check_writable(path).map_err(|error| cannot_write(path, error))?;
@@ -105,6 +105,23 @@ impl Keeper {
     }
 }
 
+/// Fails if a profile is for another server than that of these settings, or if the file of profiles is invalid. The commands
+/// check it before they do anything.
+pub(super) fn check_server(name: &str, settings: &Settings) -> Result<(), Failure> {
+    let profiles = Profiles::load()?;
+    let own = profiles.all().find(|(known, _)| *known == name).and_then(|(_, profile)| profile.base_url.as_ref());
+    let Setting { value, origin } = &settings.base_url;
+    let [own, used] = [own.unwrap_or(value), value].map(|url| url.as_str().trim_end_matches('/'));
+    if own == used {
+        return Ok(());
+    }
+    let from = if *origin == Origin::Default { String::new() } else { format!(" (from {origin})") };
+    Err(Failure::AlreadyExists {
+        problem: format!("profile {name} is for {own}, and this command uses {used}{from}; nothing was done"),
+        hint: "to use the server of the profile, add --profile with its name, omit --base-url and unset RENTAL_BASE_URL, RENTAL_API_KEY, RENTAL_ADMIN_TOKEN; for the other server, choose another name, or move the profile with `rental-cli config set NAME --base-url URL`",
+    })
+}
+
 /// Saves the server and the organization of a session in a profile, and the file of a secret under its key. The first
 /// profile is the default.
 pub(super) fn save(
@@ -113,8 +130,9 @@ pub(super) fn save(
     secret: Option<(&str, &Path)>,
     session: &Session,
 ) -> Result<(), Failure> {
-    let mut profiles = Profiles::load()?;
     let settings = &session.settings;
+    check_server(name, settings)?;
+    let mut profiles = Profiles::load()?;
     profiles.set(name, "base_url", Some(settings.base_url.value.as_str().trim_end_matches('/')));
     if !organization.is_empty() {
         profiles.set(name, "organization", Some(organization));

@@ -56,6 +56,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
         Access::Organization => ("api-key", "api_key_file", "API key"),
         Access::Operator => ("token", "admin_token_file", "admin token"),
     };
+    kept_secret::check_server(name, &settings)?;
     let path = kept_secret::key_file(name, kind)?;
     private_file::check_writable(&path).map_err(|error| kept_secret::cannot_write(&path, error))?;
     let text = ask(&format!("{what} for {}", settings.base_url.value.as_str().trim_end_matches('/')))?;
@@ -67,7 +68,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
         Access::Operator => settings.admin_token = secret,
     }
     let session = Session::new(api(&settings, matches), out.clone(), settings);
-    let organization = check(access, &session)?;
+    let organization = check(access, &session).map_err(|failure| explained(access, failure))?;
     private_file::write_secret(&path, &text).map_err(|error| kept_secret::cannot_write(&path, error))?;
     let (id, called) = organization.unwrap_or_default();
     kept_secret::save(name, &id, Some((key, &path)), &session)?;
@@ -91,6 +92,22 @@ fn check(access: Access, session: &Session) -> Result<Option<(String, String)>, 
             let query = vec![("limit".into(), "1".into())];
             session.send(&Request::get(access, &["organizations"]).with_query(query)).map(|_| None)
         }
+    }
+}
+
+/// Says that nothing was stored, and how the other kind of secret is.
+fn explained(access: Access, failure: Failure) -> Failure {
+    let hint = match access {
+        Access::Organization => {
+            "nothing was stored; check the API key. An admin token, or the token of an operator, needs `rental-cli login --operator`"
+        }
+        Access::Operator => {
+            "nothing was stored; check the token. An API key needs `rental-cli login` without --operator"
+        }
+    };
+    match failure {
+        Failure::ErrorResponse(response) => Failure::ErrorResponse(Box::new(response.with_credential(hint))),
+        other => other,
     }
 }
 

@@ -66,9 +66,13 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     if verb != "create" {
         return COLLECTION.run(verb, matches, session);
     }
+    let saved_as = matches.get_one::<String>("save_profile");
+    if let Some(name) = saved_as {
+        kept_secret::check_server(name, &session.settings)?;
+    }
     let response = COLLECTION.create(matches, session, Body::read(matches, &SPEC, Verb::Create)?)?;
     let Some(id) = Record::read(&response)?.text("id") else { return Ok(()) };
-    if let Some(name) = matches.get_one::<String>("save_profile") {
+    if let Some(name) = saved_as {
         kept_secret::save(name, &id, None, session)?;
         session.out.note(&format!(
             "next: rental-cli api-keys create --profile {name} --scope read_write --save-profile {name}"

@@ -65,6 +65,8 @@ pub(crate) enum Source {
     Text(OsString),
     /// Path of the file.
     File(PathBuf),
+    /// Nothing: the secret of the profile is for this server, and the command uses another one.
+    OfServer(Url),
 }
 
 /// A secret and its origin.
@@ -79,7 +81,7 @@ impl Secret {
     pub(crate) fn file(&self) -> Option<&Path> {
         match &self.source {
             Source::File(path) => Some(path),
-            Source::Text(_) => None,
+            Source::Text(_) | Source::OfServer(_) => None,
         }
     }
 }
@@ -93,6 +95,7 @@ pub(crate) struct Settings {
     pub(crate) organization: Option<Setting<String>>,
     pub(crate) api_key: Option<Secret>,
     pub(crate) admin_token: Option<Secret>,
+    overridden: Option<String>,
 }
 
 impl Settings {
@@ -115,19 +118,26 @@ impl Settings {
             }
             (None, None) => None,
         };
+        let base_url = base_url(matches, profile)?;
         let secret = |variable: &str, file: fn(&profiles::Profile) -> Option<&PathBuf>| {
             from_environment(variable).or_else(|| {
                 let (name, profile) = profile?;
-                Some(Secret { source: Source::File(file(profile)?.clone()), origin: of_profile(name) })
+                let path = file(profile)?.clone();
+                // A flag or a variable must not send the secret of one server to another one.
+                let other = profile.base_url.clone().filter(|own| own.origin() != base_url.value.origin());
+                let source = other.map_or_else(|| Source::File(path), Source::OfServer);
+                Some(Secret { source, origin: of_profile(name) })
             })
         };
+        let has_flag = matches.get_one::<Url>("base_url").is_some();
         Ok(Self {
-            base_url: base_url(matches, profile)?,
+            overridden: profile.and_then(|(name, profile)| overridden(name, profile, has_flag)),
             organization,
             api_key: secret("RENTAL_API_KEY", |profile| profile.api_key_file.as_ref()),
             admin_token: secret("RENTAL_ADMIN_TOKEN", |profile| profile.admin_token_file.as_ref()),
             file: profiles.path().map(Path::to_owned),
             profile: chosen,
+            base_url,
         })
     }
 
@@ -140,26 +150,13 @@ impl Settings {
             organization: environment_organization()?,
             api_key: from_environment("RENTAL_API_KEY"),
             admin_token: from_environment("RENTAL_ADMIN_TOKEN"),
+            overridden: None,
         })
     }
 
-    /// Describes the variables that override a profile chosen by `--profile`; `None` if there are none.
-    pub(crate) fn overridden(&self) -> Option<String> {
-        let asked = self.profile.as_ref().filter(|profile| matches!(profile.origin, Origin::Flag(_)))?;
-        let origins = [
-            Some(&self.base_url.origin),
-            self.organization.as_ref().map(|setting| &setting.origin),
-            self.api_key.as_ref().map(|secret| &secret.origin),
-            self.admin_token.as_ref().map(|secret| &secret.origin),
-        ];
-        let names: Vec<String> = origins
-            .into_iter()
-            .flatten()
-            .filter(|origin| matches!(origin, Origin::Variable(_)))
-            .map(ToString::to_string)
-            .collect();
-        let verb = if names.len() == 1 { "overrides" } else { "override" };
-        (!names.is_empty()).then(|| format!("{} {verb} profile {}", names.join(", "), asked.value))
+    /// Describes the variables that override the profile in use, and how to use the profile; `None` if there are none.
+    pub(crate) fn overridden(&self) -> Option<&str> {
+        self.overridden.as_deref()
     }
 
     /// Organization from the environment or the profile, for commands without `--organization`.
@@ -181,6 +178,36 @@ fn chosen(matches: &ArgMatches, profiles: &Profiles) -> Option<Setting<String>> 
         Some(value) => Some(Setting { value, origin: Origin::Variable(PROFILE_VARIABLE.into()) }),
         None => profiles.current().map(|name| Setting { value: name.to_owned(), origin: Origin::File }),
     }
+}
+
+/// Describes the variables that override settings of this profile, and how to use the profile. `has_flag`: the command line
+/// has a base URL, so the variable is not used.
+pub(crate) fn overridden(name: &str, profile: &profiles::Profile, has_flag: bool) -> Option<String> {
+    let url = text(BASE_URL_VARIABLE).filter(|_| !has_flag);
+    let same = |own: &Url, set: &str| own.as_str().trim_end_matches('/') == set.trim_end_matches('/');
+    let is_other = url.zip(profile.base_url.as_ref()).is_some_and(|(set, own)| !same(own, &set));
+    let organization = text(ORGANIZATION_VARIABLE);
+    let is_own = |set: &String| profile.organization.as_ref() == Some(set);
+    let variable = |secret: Secret| if let Origin::Variable(name) = secret.origin { Some(name) } else { None };
+    // The other settings of the environment belong to its server, and not to that of the profile.
+    let names: Vec<String> = [
+        is_other.then(|| BASE_URL_VARIABLE.to_owned()),
+        organization
+            .filter(|set| !is_own(set) && (is_other || profile.organization.is_some()))
+            .map(|_| ORGANIZATION_VARIABLE.to_owned()),
+        from_environment("RENTAL_API_KEY").filter(|_| is_other || profile.api_key_file.is_some()).and_then(variable),
+        from_environment("RENTAL_ADMIN_TOKEN")
+            .filter(|_| is_other || profile.admin_token_file.is_some())
+            .and_then(variable),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let verb = if names.len() == 1 { "overrides" } else { "override" };
+    (!names.is_empty()).then(|| {
+        let (listed, words) = (names.join(", "), names.join(" "));
+        format!("{listed} {verb} profile {name}; to use the profile, run: unset {words}")
+    })
 }
 
 /// Not an `env` of clap, which would show `--base-url` in usage lines when only the variable is set.

@@ -16,7 +16,7 @@ pub(crate) struct ErrorResponse {
     /// Pause requested by `Retry-After`.
     pub(crate) retry_after: Option<Duration>,
     /// Hint for 401: how to get a valid secret.
-    credential: &'static str,
+    credential: String,
     request_id: Option<String>,
     error: Body,
     /// The response body, if it is an error object of the API.
@@ -52,7 +52,7 @@ struct FieldError {
 impl ErrorResponse {
     /// Parses the body of an error response. A body without an error object is quoted in the message. `credential` is the
     /// hint for 401.
-    pub(crate) fn read(status: u16, body: &[u8], credential: &'static str) -> Self {
+    pub(crate) fn read(status: u16, body: &[u8], credential: String) -> Self {
         match serde_json::from_slice::<Envelope>(body) {
             // JSON allows line breaks between tokens only, so replacing them changes no value.
             Ok(Envelope { error }) => {
@@ -71,6 +71,12 @@ impl ErrorResponse {
     pub(crate) fn with_headers(mut self, request_id: Option<String>, retry_after: Option<Duration>) -> Self {
         self.request_id = self.error.request_id.take().or(request_id);
         self.retry_after = retry_after;
+        self
+    }
+
+    /// Replaces the hint for 401.
+    pub(crate) fn with_credential(mut self, hint: &str) -> Self {
+        hint.clone_into(&mut self.credential);
         self
     }
 
@@ -146,7 +152,7 @@ impl ErrorResponse {
     /// What may help.
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match (self.status, self.code()) {
-            (401, _) => self.credential,
+            (401, _) => &self.credential,
             (403, "plan_required") => "ask the operator to run `rental-cli organizations update ID --plan pro`",
             (403, "quota_exceeded") => {
                 let flag = if self.error.message.contains("max_bytes") { "max-bytes" } else { "max-objects" };
@@ -236,7 +242,8 @@ mod tests {
 
     #[track_caller]
     fn check(status: u16, body: &str, expected: &str) {
-        let refusal = ErrorResponse::read(status, body.as_bytes(), "").with_headers(Some("req_1".into()), None);
+        let refusal =
+            ErrorResponse::read(status, body.as_bytes(), String::new()).with_headers(Some("req_1".into()), None);
         assert_eq!(refusal.to_string(), expected);
     }
 
@@ -293,7 +300,7 @@ mod tests {
     #[test]
     fn the_request_id_of_the_body_wins() {
         let body = br#"{"error":{"type":"t","message":"m","request_id":"req_body"}}"#;
-        let refusal = ErrorResponse::read(400, body, "").with_headers(Some("req_header".into()), None);
+        let refusal = ErrorResponse::read(400, body, String::new()).with_headers(Some("req_header".into()), None);
         assert_eq!(refusal.request_id.as_deref(), Some("req_body"));
     }
 
@@ -317,7 +324,7 @@ mod tests {
             (302, 1),
         ];
         for (status, code) in table {
-            assert_eq!(ErrorResponse::read(status, b"", "").exit_code(), code, "{status}");
+            assert_eq!(ErrorResponse::read(status, b"", String::new()).exit_code(), code, "{status}");
         }
     }
 }

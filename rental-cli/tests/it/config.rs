@@ -77,12 +77,117 @@ fn the_flag_wins_over_the_environment_and_that_over_the_profile() {
     let asked = server.asked().pop().unwrap();
     assert_eq!(asked.line, format!("GET /admin/v1/organizations/{OF_THE_ENVIRONMENT}/events"));
     assert_eq!(asked.header("authorization"), Some("Bearer token-of-the-environment"));
-    assert_eq!(ran.stderr, "note: RENTAL_ORGANIZATION, RENTAL_ADMIN_TOKEN override profile a\n");
+    let note = "note: RENTAL_ORGANIZATION, RENTAL_ADMIN_TOKEN override profile a; to use the profile, run: unset RENTAL_ORGANIZATION RENTAL_ADMIN_TOKEN\n";
+    assert_eq!(ran.stderr, note);
     Ran::of(command.args(["--organization", OF_THE_FLAG]));
     assert_eq!(server.asked().pop().unwrap().line, format!("GET /admin/v1/organizations/{OF_THE_FLAG}/events"));
     let other = FakeServer::new(vec![ok("{}")]);
-    run(&home, &format!("vehicles|get|1|--profile|a|--base-url|{}", other.base_url));
-    assert_eq!(other.asked().len(), 1);
+    let mut command = at(&home, &["events", "get", "1", "--profile", "a", "--base-url", &other.base_url]);
+    Ran::of(command.env("RENTAL_ADMIN_TOKEN", "token-of-the-environment"));
+    assert_eq!(other.asked()[0].header("authorization"), Some("Bearer token-of-the-environment"));
+}
+
+/// The variables that `rental-server --demo` prints, in a terminal in which a profile is the default.
+#[test]
+fn variables_that_override_the_default_profile_are_named_by_every_command() {
+    let (server, demo) = (FakeServer::new(vec![ok("{}")]), FakeServer::new(vec![ok(r#"{"id":"1"}"#)]));
+    let home = with_profile(&server);
+    let with_demo = |args: &[&str]| {
+        let mut command = at(&home, args);
+        command.env("RENTAL_BASE_URL", &demo.base_url).env("RENTAL_ADMIN_TOKEN", "demo");
+        Ran::of(command.env("RENTAL_API_KEY", "demo").env("RENTAL_ORGANIZATION", ORGANIZATION))
+    };
+    let names = "RENTAL_BASE_URL, RENTAL_API_KEY, RENTAL_ADMIN_TOKEN override profile a; to use the profile, run: unset RENTAL_BASE_URL RENTAL_API_KEY RENTAL_ADMIN_TOKEN";
+    for args in [
+        &["config", "use", "a"][..],
+        &["config", "set", "a", "--base-url", &server.base_url],
+        &["organizations", "get", ORGANIZATION],
+        &["events", "get", "1", "--profile", "a"],
+    ] {
+        let ran = with_demo(args);
+        assert!(ran.stderr.ends_with(&format!("note: {names}\n")), "{args:?}: {}", ran.stderr);
+    }
+    let doctor = with_demo(&["doctor"]).stdout;
+    let line = doctor.lines().find(|line| line.contains("configuration")).unwrap();
+    assert!(line.starts_with("warning\t") && line.ends_with(names), "{doctor}");
+    assert_eq!(run(&home, "config|use|a").stderr, "profile a is now the default\n");
+    // A key for a profile without one overrides nothing.
+    run(&home, "config|set|a|--api-key-file|");
+    let mut command = at(&home, &["vehicles", "get", ORGANIZATION]);
+    assert_eq!(Ran::of(command.env("RENTAL_API_KEY", "k")).stderr, "");
+}
+
+#[test]
+fn a_saved_profile_keeps_its_server() {
+    let (server, demo) = (FakeServer::new(vec![ok("{}")]), FakeServer::new(vec![ok("{}")]));
+    let home = with_profile(&server);
+    let before = fs::read_to_string(file(&home)).unwrap();
+    for (args, from) in [
+        (&["organizations", "create", "--name", "X", "--save-profile", "a"][..], "RENTAL_BASE_URL"),
+        (&["api-keys", "create", "--scope", "read", "--save-profile", "a"], "RENTAL_BASE_URL"),
+        (&["api-keys", "rotate", "1", "--save-profile", "a", "--base-url", &demo.base_url], "--base-url"),
+        (&["login", "a"], "RENTAL_BASE_URL"),
+    ] {
+        let mut command = at(&home, args);
+        command.env("RENTAL_BASE_URL", &demo.base_url).env("RENTAL_ADMIN_TOKEN", "demo");
+        let ran = Ran::of(command.env("RENTAL_ORGANIZATION", ORGANIZATION));
+        let problem = format!(
+            "error[exists]: profile a is for {}, and this command uses {} (from {from}); nothing was done\nhint: to use the server of the profile",
+            server.base_url, demo.base_url
+        );
+        assert_eq!(ran.code, Some(6), "{args:?}: {}", ran.stderr);
+        assert!(
+            ran.stderr.contains(&problem) && ran.stderr.contains("choose another name"),
+            "{args:?}: {}",
+            ran.stderr
+        );
+    }
+    assert!(demo.asked().is_empty(), "nothing is created that cannot be saved");
+    assert_eq!(fs::read_to_string(file(&home)).unwrap(), before);
+}
+
+#[test]
+fn a_secret_of_a_profile_is_sent_to_the_server_of_the_profile_only() {
+    let (server, other) = (FakeServer::new(vec![ok("{}")]), FakeServer::new(vec![ok(r#"{"id":"1"}"#)]));
+    let home = with_profile(&server);
+    run(&home, "config|use|a");
+    let to_other = |args: &[&str]| Ran::of(&mut at(&home, &[args, &["--base-url", &other.base_url]].concat()));
+    for (args, secret, variable) in [
+        (&["organizations", "list"][..], "admin token", "RENTAL_ADMIN_TOKEN"),
+        (&["vehicles", "list"], "API key", "RENTAL_API_KEY"),
+    ] {
+        let by_variable = Ran::of(at(&home, args).env("RENTAL_BASE_URL", &other.base_url));
+        for ran in [to_other(args), by_variable] {
+            assert_eq!(ran.code, Some(4), "{args:?}: {}", ran.stderr);
+            let problem = format!(
+                "error[credential_missing]: the {secret} of profile a is for {}, so it was not sent to {}\nhint: to use the server of the profile, omit --base-url and unset RENTAL_BASE_URL; for the other server, set {variable}",
+                server.base_url, other.base_url
+            );
+            assert!(ran.stderr.contains(&problem), "{args:?}: {}", ran.stderr);
+        }
+    }
+    let rows = to_other(&["config", "get"]).stdout;
+    assert!(rows.contains(&format!("admin_token\t(not used: it is for {})\tprofile a\n", server.base_url)), "{rows}");
+    to_other(&["doctor"]);
+    assert!(other.asked().iter().all(|asked| asked.header("authorization").is_none()), "{:?}", other.asked());
+    // Another path of the same server is the same server.
+    let path = format!("{}/rental", server.base_url);
+    assert_ne!(Ran::of(&mut at(&home, &["vehicles", "list", "--base-url", &path])).code, Some(4));
+    assert_eq!(server.asked()[0].header("authorization"), Some("Bearer key-of-the-profile"));
+}
+
+#[test]
+fn a_refused_secret_is_named_by_where_it_is_from() {
+    let refused = || crate::fake_server::error(401, "", "authentication_error", "api_key_invalid");
+    let server = FakeServer::new(vec![refused()]);
+    let home = with_profile(&server);
+    let key = home.path().canonicalize().unwrap().join("key");
+    let ran = run(&home, "vehicles|list|--profile|a");
+    let hint = format!("hint: the refused API key is from profile a ({}); set RENTAL_API_KEY", key.display());
+    assert!(ran.stderr.contains(&hint), "{}", ran.stderr);
+    let mut command = at(&home, &["organizations", "list", "--profile", "a"]);
+    let ran = Ran::of(command.env("RENTAL_ADMIN_TOKEN", "old"));
+    assert!(ran.stderr.contains("hint: the refused admin token is from RENTAL_ADMIN_TOKEN; set "), "{}", ran.stderr);
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn a_refused_key_exits_with_4() {
         error(401, "", "authentication_error", "api_key_revoked"),
         GET,
         4,
-        "error[api_key_revoked]: No, because.\nhint: set RENTAL_API_KEY to a valid key of the organization; the operator creates keys with `rental-cli api-keys create`\nrequest id req_7\n",
+        "error[api_key_revoked]: No, because.\nhint: the refused API key is from RENTAL_API_KEY; set RENTAL_API_KEY to a valid key of the organization; the operator creates keys with `rental-cli api-keys create`\nrequest id req_7\n",
     );
 }
 

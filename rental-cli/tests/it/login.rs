@@ -57,6 +57,21 @@ fn a_key_that_does_not_work_is_not_stored() {
 }
 
 #[test]
+fn a_secret_of_the_other_kind_is_told_how_it_is_stored() {
+    let home = tempfile::tempdir().unwrap();
+    for (args, next) in [
+        (&["login"][..], "An admin token, or the token of an operator, needs `rental-cli login --operator`"),
+        (&["login", "--operator"], "An API key needs `rental-cli login` without --operator"),
+    ] {
+        let server = FakeServer::new(vec![error(401, "", "authentication_error", "api_key_invalid")]);
+        let ran = with_stdin(&server, home.path(), args, "rat_typed\n");
+        assert_eq!(ran.code, Some(4), "{}", ran.stderr);
+        assert!(ran.stderr.contains("hint: nothing was stored; ") && ran.stderr.contains(next), "{}", ran.stderr);
+        assert!(!home.path().join(".config/rental/config.toml").exists());
+    }
+}
+
+#[test]
 fn a_token_is_stored_under_its_own_name() {
     let home = tempfile::tempdir().unwrap();
     let server = FakeServer::new(vec![ok(r#"{"object":"list","has_more":false,"next_cursor":null,"data":[]}"#)]);
@@ -162,6 +177,8 @@ fn login_stores_no_key_through_a_link_or_where_others_can_replace_it() {
     // In a directory such as /tmp, others cannot replace the files of a user.
     for mode in [0o700, 0o755, 0o1777] {
         set(mode);
+        // Each server is another one, and a profile keeps its server.
+        let _ = fs::remove_file(home.path().join(".config/rental/config.toml"));
         let server = FakeServer::new(vec![ok(ME)]);
         let ran = with_stdin(&server, home.path(), &["login"], "rk_live_typed\n");
         assert_eq!(ran.code, Some(0), "{mode:o}: {}", ran.stderr);
