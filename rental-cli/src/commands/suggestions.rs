@@ -102,7 +102,7 @@ pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &S
     loop {
         let page = Page::read(&session.send(&request(&path, attach, cursor.as_deref()))?)?;
         find_names(&page, &mut names, session)?;
-        show(&page, &mut tally, &mut shown, (session, &names))?;
+        progress.hidden_while(|| show(&page, &mut tally, &mut shown, (session, &names)))?;
         progress.at(shown.rows);
         cursor = next_page(page.has_more, page.next_cursor, cursor.as_deref())?;
         if cursor.is_none() {

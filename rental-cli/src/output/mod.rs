@@ -144,10 +144,10 @@ impl Output {
         self.terminal.is_some()
     }
 
-    /// Prints rows of an object type without a description: aligned on a terminal, else tab-separated.
+    /// Prints rows of an object type without a description: as wide as the terminal allows, else tab-separated.
     pub(crate) fn rows(&self, names: &[&str], rows: &[Vec<String>]) -> Result<(), Failure> {
         let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|text| printable(text)).collect()).collect();
-        print(&table::plain(names, &rows, self.is_terminal(), self.paint))
+        print(&table::plain(names, &rows, self.terminal, self.paint))
     }
 
     /// Prints a note on stderr, unless `--json` or `--quiet` is set.

@@ -67,6 +67,11 @@ impl Progress {
         self.0.set_position(done);
     }
 
+    /// Erases the line while `print` prints something.
+    pub(crate) fn hidden_while<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.0.suspend(print)
+    }
+
     /// Erases the line.
     pub(crate) fn finish(self) {
         // Dropping does it.

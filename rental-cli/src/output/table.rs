@@ -6,7 +6,7 @@ use crate::{
         columns::{self, Column, Form, NOTHING},
         style::{self, Paint},
     },
-    text::tsv_cell,
+    text::{tsv_cell, wrapped},
 };
 use rental_core::schema::ResourceSpec;
 use std::borrow::Cow;
@@ -84,23 +84,37 @@ pub(crate) fn aligned(columns: &[Column], rows: &[Row], width: Option<usize>, pa
     Table { text, hidden }
 }
 
-/// Formats rows without a description under their names: aligned, or tab-separated.
-pub(crate) fn plain(names: &[&str], rows: &[Vec<String>], aligned: bool, paint: Paint) -> String {
-    if !aligned {
+/// Formats rows without a description under their names: in at most `width` columns of a terminal, else tab-separated. What
+/// does not fit beside the other columns is below its row, after its name.
+pub(crate) fn plain(names: &[&str], rows: &[Vec<String>], width: Option<usize>, paint: Paint) -> String {
+    let Some(room) = width else {
         let lines = rows.iter().map(|row| row.join("\t"));
         return [names.join("\t")].into_iter().chain(lines).map(|line| line + "\n").collect();
-    }
-    let cell = |row: &Vec<String>, at: usize| {
-        row.get(at).filter(|text| !text.is_empty()).map_or(NOTHING, |text| text).to_owned()
     };
+    let given = |row: &Vec<String>, at: usize| row.get(at).filter(|text| !text.is_empty()).cloned();
+    let cell = |row: &Vec<String>, at: usize| cut(&given(row, at).unwrap_or_else(|| NOTHING.to_owned()), room);
     let width = |at: usize| rows.iter().map(|row| cell(row, at).width()).chain([names[at].width()]).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..names.len()).map(width).collect();
+    let (mut shown, mut below, mut used) = (Vec::new(), Vec::new(), 0);
+    for (at, width) in (0..names.len()).map(width).enumerate() {
+        let needed = width + if shown.is_empty() { 0 } else { GAP.len() };
+        if shown.is_empty() || used + needed <= room {
+            used += needed;
+            shown.push((at, width));
+        } else {
+            below.push(at);
+        }
+    }
     let mut text = String::new();
-    let heads = names.iter().zip(&widths).map(|(name, width)| (name.replace('_', " ").to_uppercase(), *width, false));
+    let heads = shown.iter().map(|(at, width)| (names[*at].replace('_', " ").to_uppercase(), *width, false));
     push_line(&mut text, heads, |text| paint.with(style::HEADING, text));
     for row in rows {
-        let cells = widths.iter().enumerate().map(|(at, width)| (cell(row, at), *width, false));
+        let cells = shown.iter().map(|(at, width)| (cell(row, *at), *width, false));
         push_line(&mut text, cells, |text| paint.status(text));
+        for at in &below {
+            let Some(value) = given(row, *at) else { continue };
+            let lines = wrapped(GAP, &format!("{}: {value}", names[*at].replace('_', " ")), room);
+            text.extend(lines.lines().map(|line| paint.with(style::DIM, line) + "\n"));
+        }
     }
     text
 }
@@ -136,11 +150,15 @@ fn heading(column: &Column) -> String {
 }
 
 fn cell(column: &Column, row: &Row, at: usize) -> String {
-    let text = row[at].as_deref().unwrap_or_else(|| columns::absent(column.form));
-    if text.width() <= CELL_MAX {
+    cut(row[at].as_deref().unwrap_or_else(|| columns::absent(column.form)), CELL_MAX)
+}
+
+/// The text, of which at most `room` columns are shown.
+fn cut(text: &str, room: usize) -> String {
+    if text.width() <= room {
         return text.to_owned();
     }
-    let mut room = CELL_MAX - 1;
+    let mut room = room.saturating_sub(1);
     let kept = text.chars().take_while(|char| {
         let width = char.width().unwrap_or(0);
         let fits = width <= room;
@@ -263,6 +281,22 @@ mod tests {
             fields(Some(&webhook_endpoint::SPEC), &shown, Some(clock()), Paint::NONE),
             "events: (all)\nurl:    -\n"
         );
+    }
+
+    #[test]
+    fn what_does_not_fit_beside_the_other_columns_is_below_its_row() {
+        let names = ["name", "base_url", "admin_token_file"];
+        let row = |words: [&str; 3]| words.map(str::to_owned).to_vec();
+        let rows = [row(["own", "http://127.0.0.1:8081", "/home/ada/token of the fleet"]), row(["b", "", ""])];
+        let narrow = "NAME  BASE URL\nown   http://127.0.0.1:8081\n  admin token file:\n  /home/ada/token of the fleet\nb     -\n";
+        assert_eq!(plain(&names, &rows, Some(30), Paint::NONE), narrow);
+        let wide = plain(&names, &rows, Some(80), Paint::NONE);
+        assert!(wide.starts_with("NAME  BASE URL               ADMIN TOKEN FILE\n"), "{wide}");
+        let piped =
+            "name\tbase_url\tadmin_token_file\nown\thttp://127.0.0.1:8081\t/home/ada/token of the fleet\nb\t\t\n";
+        assert_eq!(plain(&names, &rows, None, Paint::NONE), piped);
+        let tiny = plain(&["name"], &[vec!["x".repeat(50)]], Some(20), Paint::NONE);
+        assert!(tiny.lines().all(|line| line.width() <= 20), "{tiny}");
     }
 
     #[test]

@@ -330,6 +330,66 @@ fn a_table_is_as_wide_as_the_terminal_allows() {
     assert!(wide.starts_with("ID  ") && wide.lines().count() == 2, "{wide}");
 }
 
+/// Runs a command on terminals of 80 and of 140 columns, and gives what is left on them. No line may be longer.
+#[track_caller]
+fn within_width(server: impl Fn() -> FakeServer, args: &[&str], home: Option<&std::path::Path>) -> [String; 2] {
+    WIDTHS.map(|columns| {
+        let mut command = server().command(args);
+        command.envs(home.map(|home| ("HOME", home)));
+        let (code, shown) = run(command.env("NO_COLOR", "1").env("TZ", "UTC"), columns);
+        assert_eq!(code, Some(0), "{shown}");
+        // Progress erases its line before anything else is written there.
+        let lines: Vec<&str> = shown.lines().map(|line| line.rsplit("\u{1b}[2K").next().unwrap()).collect();
+        let long = lines.iter().find(|line| line.chars().count() > usize::from(columns));
+        assert_eq!(long, None, "{columns}: {shown}");
+        assert!(lines.iter().all(|line| !line.contains("looked at")), "{columns}: {shown:?}");
+        lines.join("\n")
+    })
+}
+
+#[test]
+fn every_table_fits_the_terminal() {
+    let id = "0190d0f2-7c3a-7cc0-8000-000000000001";
+    let reason = "Had the vehicle 2026-06-01 to 2026-06-05, picked it up at 10:00 and brought it back at 17:00, which is after the toll.";
+    let suggestion = format!(
+        r#"{{"id":"{id}","verdict":"clear","when":"2026-06-05 13:00 -04:00","vehicle_id":"{id}","customer_id":"{id}","attached":true,"reason":"{reason}","plate":"LZA7293","amount":4.5,"currency":"USD"}}"#
+    );
+    let page = |more: bool| {
+        format!(r#"{{"object":"list","has_more":{more},"next_cursor":"1","data":[{}]}}"#, vec![suggestion.as_str(); 30].join(","))
+    };
+    let named = r#"{"id":"2","name":"Grey Camry of the airport"}"#;
+    // The name is looked up once for both pages.
+    let script = || FakeServer::new(vec![ok(&page(true)), ok(named), ok(&page(false))]);
+    let organization = "0190d0f2-7c3a-7cc0-8000-000000000000";
+    let [narrow, _] = within_width(script, &["tolls", "suggest", "--organization", organization], None);
+    let words = narrow.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(&format!("reason: {reason}")) && narrow.contains("Grey Camry"), "{narrow}");
+
+    let draft = format!(
+        r#"{{"rental_id":"{id}","customer_name":"Ada Lovelace","start_date":"2026-06-01","total":144.19,"currency":"USD","tolls":1,"violations":0,"problem":"{reason}"}}"#
+    );
+    let page = format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{draft}]}}"#);
+    let none = verdicts(&[], false);
+    let script = || FakeServer::new(vec![ok(&page), ok(&none), ok(&none)]);
+    let args = ["invoices", "draft-all", "--organization", organization, "--dry-run"];
+    let [narrow, _] = within_width(script, &args, None);
+    assert!(narrow.contains("\n  problem: Had the vehicle"), "{narrow}");
+
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join(".config/rental/config.toml");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let profile = format!(
+        "[profiles.own]\nbase_url = \"http://127.0.0.1:8081\"\norganization = \"{id}\"\nadmin_token_file = \"/srv/rental/fleet.redb.admin-token\"\napi_key_file = \"/home/ada/.config/rental/keys/own.api-key\"\n"
+    );
+    std::fs::write(file, profile).unwrap();
+    let nothing = || FakeServer::new(vec![ok("{}")]);
+    for shown in within_width(nothing, &["config", "list"], Some(home.path())) {
+        for value in ["http://127.0.0.1:8081", id, "/srv/rental/fleet.redb.admin-token", "/keys/own.api-key"] {
+            assert!(shown.contains(value), "{shown}");
+        }
+    }
+}
+
 /// An object whose text and whose nested JSON hold what terminals obey: CSI (U+009B), OSC (U+009D), DEL, and overrides of
 /// the writing direction.
 const HOSTILE: &str = "{\"object\":\"lead\",\"id\":\"1\",\"note\":\"n\u{9b}2J\u{202e}\",\"raw_data\":{\"k\u{202e}\":\"v\u{9d}0;x\u{7f}\u{2066}\",\"e\":\"\\u001b]0;x\\u0007\"}}";
