@@ -10,6 +10,7 @@ use crate::{
     failure::Failure,
 };
 use reqwest::header::HeaderValue;
+use std::{io::ErrorKind, path::Path};
 
 /// A half of the API.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -64,6 +65,23 @@ impl Access {
         format!("the refused {} is from {}{file}; {}", self.secret(), secret.origin, self.hint())
     }
 
+    /// The failure for a file that is there and that this user may not read.
+    fn denied(self, path: &Path, problem: String) -> Failure {
+        let whose = private_file::only_reader(path).map_or_else(
+            || "this user may not read it".to_owned(),
+            |reader| format!("only the user {reader} may read it"),
+        );
+        let hint = match self {
+            Self::Organization => {
+                "run the command with sudo, or use an API key of your own: the operator creates one with `rental-cli api-keys create`"
+            }
+            Self::Operator => {
+                "run the command with sudo, or use a token of your own: an owner creates one with `rental-cli operators create`"
+            }
+        };
+        Failure::NoCredential { problem: format!("{problem}: {whose}"), hint }
+    }
+
     /// Builds the `Authorization` header of a request to the server at `url`. It is marked as sensitive, which keeps it out of debug output.
     pub(crate) fn authorization(self, secret: Option<&Secret>, url: &str) -> Result<HeaderValue, Failure> {
         let missing = |problem: String| Failure::NoCredential { problem, hint: self.hint() };
@@ -74,8 +92,10 @@ impl Access {
             Source::Text(text) => {
                 text.clone().into_string().map_err(|_| missing(format!("{origin} is not valid UTF-8")))?
             }
-            Source::File(path) => private_file::read(path)
-                .map_err(|error| missing(format!("cannot read {} (from {origin}): {error}", path.display())))?,
+            Source::File(path) => private_file::read(path).map_err(|error| {
+                let problem = format!("cannot read {} (from {origin}): {error}", path.display());
+                if error.kind() == ErrorKind::PermissionDenied { self.denied(path, problem) } else { missing(problem) }
+            })?,
             Source::OfServer(own) => {
                 let own = own.as_str().trim_end_matches('/');
                 return Err(Failure::NoCredential {

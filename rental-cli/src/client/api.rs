@@ -269,15 +269,46 @@ impl Api {
     }
 
     fn disconnected(&self, cause: &str) -> AttemptError {
-        // rustls says so when the first bytes of a server are no TLS.
-        let hint = if self.base_url.scheme() == "https" && cause.contains("InvalidContentType") {
-            "the server does not use TLS at this address; begin the base URL with http://, or use the address of the proxy"
-        } else {
-            "check that the server runs, and check --base-url or RENTAL_BASE_URL"
+        let is_https = self.base_url.scheme() == "https";
+        let (cause, hint) = match cause.strip_prefix("invalid peer certificate: ") {
+            Some(why) => of_certificate(why),
+            // rustls says so when the first bytes of a server are no TLS, and hyper when they are no HTTP.
+            None if is_https && cause.contains("InvalidContentType") => (
+                cause.to_owned(),
+                "the server does not use TLS at this address; begin the base URL with http://, or use the address of the proxy",
+            ),
+            None if !is_https && cause.contains("invalid HTTP version") => (
+                "the server does not speak plain HTTP at this address".to_owned(),
+                "this is probably a port with TLS: begin the base URL with https://",
+            ),
+            None => (cause.to_owned(), "check that the server runs, and check --base-url or RENTAL_BASE_URL"),
         };
         let problem = format!("cannot reach {}: {cause}", self.shown_url());
         AttemptError::Disconnected(Failure::Unreachable { problem, hint })
     }
+}
+
+/// Why a certificate is not accepted, and the next step. `why` is what rustls says, whose names are not for people.
+fn of_certificate(why: &str) -> (String, &'static str) {
+    const OWN: &str = "for a certificate of your own, set SSL_CERT_FILE to a PEM file with it or with the certificate of its authority; then check the base URL";
+    let is = |words: &[&str]| words.iter().any(|word| why.contains(word));
+    let (what, hint) = if is(&["CaUsedAsEndEntity"]) {
+        (
+            "it is a certificate of an authority (CA:TRUE), which no server may use",
+            "give the server a certificate that is none of an authority, such as one of `openssl req -x509 -addext basicConstraints=critical,CA:FALSE`, and set SSL_CERT_FILE to a PEM file with it",
+        )
+    } else if is(&["UnknownIssuer"]) {
+        ("this computer does not trust its issuer", OWN)
+    } else if is(&["NotValidForName", "not valid for name"]) {
+        ("it is for another host name", "use a host name of the certificate in the base URL")
+    } else if is(&["Expired", "expired"]) {
+        ("it is expired", "renew the certificate of the server, and check the clock of this computer")
+    } else if is(&["NotValidYet", "not valid yet"]) {
+        ("it is not valid yet", "check the clocks of the server and of this computer")
+    } else {
+        (why, OWN)
+    };
+    (format!("the certificate of the server is not accepted: {what}"), hint)
 }
 
 /// Returns the message of the innermost error, which names the cause; the outer ones only name the operation.
@@ -297,6 +328,20 @@ mod tests {
     fn check(base: &str, request: &Request, expected: &str) {
         let api = Api::new(base.parse().unwrap(), Duration::from_secs(1), Secrets::default());
         assert_eq!(api.url(request).as_str(), expected);
+    }
+
+    #[test]
+    fn a_certificate_is_refused_in_words_for_people() {
+        for (why, what, next) in [
+            ("Other(OtherError(CaUsedAsEndEntity))", "a certificate of an authority", "CA:FALSE"),
+            ("UnknownIssuer", "does not trust its issuer", "SSL_CERT_FILE"),
+            ("certificate not valid for name \"h\"; certificate is only valid for", "another host name", "base URL"),
+            ("certificate expired: verification time 1", "it is expired", "clock"),
+            ("BadSignature", "BadSignature", "SSL_CERT_FILE"),
+        ] {
+            let (problem, hint) = of_certificate(why);
+            assert!(problem.contains(what) && hint.contains(next), "{problem}: {hint}");
+        }
     }
 
     #[test]

@@ -93,7 +93,7 @@ pub(crate) fn list_args(spec: &'static ResourceSpec) -> Vec<Arg> {
         Arg::new("limit")
             .long("limit")
             .value_name("N")
-            .value_parser(clap::value_parser!(u32))
+            .value_parser(values::count)
             .help("How many objects to list; with --all, how many on each page, at most 100 [default: 20]"),
         Arg::new("starting_after")
             .long("starting-after")

@@ -102,6 +102,26 @@ pub(crate) fn readable_by_others(_: &Path) -> Option<bool> {
     None
 }
 
+/// The name of the user who alone can read a file, or the number if it has no name. `None` if that is unknown.
+#[cfg(unix)]
+pub(crate) fn only_reader(path: &Path) -> Option<String> {
+    use std::os::unix::fs::MetadataExt as _;
+    let found = fs::metadata(path).ok().filter(|found| found.mode() & 0o044 == 0)?;
+    let uid = found.uid().to_string();
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let name = users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == uid).then(|| name.to_owned())
+    });
+    Some(name.unwrap_or(uid))
+}
+
+#[cfg(not(unix))]
+pub(crate) fn only_reader(_: &Path) -> Option<String> {
+    None
+}
+
 fn make_private(directory: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);

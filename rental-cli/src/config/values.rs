@@ -17,6 +17,11 @@ pub(crate) fn id(text: &str) -> Result<String, String> {
     }
 }
 
+/// Parses a number of objects.
+pub(crate) fn count(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "must be a whole number, such as 50".to_owned())
+}
+
 /// Parses a whole number with a unit: `30s`, `15m`, `12h`, `90d`. Maximum: 100 years.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     duration_like(text, "30s, 15m, 12h or 90d")

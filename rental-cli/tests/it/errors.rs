@@ -1,7 +1,11 @@
 //! Exit codes and what stderr says.
 
 use crate::fake_server::{FakeServer, Ran, Reply, cli, error, ok};
-use std::{io::Write as _, net::TcpListener, thread};
+use std::{
+    io::{Read as _, Write as _},
+    net::TcpListener,
+    thread,
+};
 
 #[track_caller]
 fn check(reply: Reply, args: &[&str], code: i32, stderr: &str) {
@@ -255,6 +259,66 @@ fn a_server_without_tls_is_told_from_one_that_does_not_run() {
     let ran = Ran::of(command.env("RENTAL_API_KEY", "k"));
     assert_eq!(ran.code, Some(7), "{}", ran.stderr);
     assert!(ran.stderr.contains("hint: the server does not use TLS at this address"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_port_with_tls_is_told_from_a_server_that_does_not_run() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        // The alert of a TLS server that got plain HTTP: it is no record of TLS (RFC 8446, 6).
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(&[21, 3, 3, 0, 2, 2, 10]);
+        }
+    });
+    let ran = Ran::of(cli(&["vehicles", "list", "--base-url", &url]).env("RENTAL_API_KEY", "k"));
+    assert_eq!(ran.code, Some(7), "{}", ran.stderr);
+    assert!(ran.stderr.contains("does not speak plain HTTP at this address\nhint: "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("begin the base URL with https://"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_number_of_objects_is_a_whole_number() {
+    let ran = Ran::of(&mut cli(&["vehicles", "list", "--limit", "abc"]));
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("must be a whole number, such as 50"), "{}", ran.stderr);
+}
+
+/// The token of the server, of which its user alone may read the file. Root may read every file, so root tries it as `nobody`.
+#[test]
+fn a_secret_file_that_another_user_owns_names_that_user() {
+    use std::os::unix::{
+        fs::{MetadataExt as _, PermissionsExt as _},
+        process::CommandExt as _,
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let set = |path: &std::path::Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let (token, program) = (directory.path().join("token"), directory.path().join("rental-cli"));
+    std::fs::write(&token, "t").unwrap();
+    std::fs::copy(env!("CARGO_BIN_EXE_rental-cli"), &program).unwrap();
+    set(directory.path(), 0o755);
+    let is_root = std::fs::metadata(&token).unwrap().uid() == 0;
+    set(&token, if is_root { 0o600 } else { 0 });
+    for (args, variable, next) in [
+        (["organizations", "list"], "RENTAL_ADMIN_TOKEN_FILE", "`rental-cli operators create`"),
+        (["vehicles", "list"], "RENTAL_API_KEY_FILE", "`rental-cli api-keys create`"),
+    ] {
+        let mut command = std::process::Command::new(&program);
+        command.env_clear().env(variable, &token).args(args);
+        if is_root {
+            command.uid(65534).gid(65534);
+        }
+        let ran = Ran::of(&mut command);
+        assert_eq!(ran.code, Some(4), "{}", ran.stderr);
+        let problem = format!("cannot read {} (from {variable}): Permission denied", token.display());
+        assert!(ran.stderr.contains(&problem) && ran.stderr.contains(": only the user "), "{}", ran.stderr);
+        assert!(ran.stderr.contains("hint: run the command with sudo") && ran.stderr.contains(next), "{}", ran.stderr);
+        assert!(!is_root || ran.stderr.contains("only the user root may read it"), "{}", ran.stderr);
+    }
 }
 
 #[test]
