@@ -3,7 +3,7 @@
 use crate::output::{
     clock::Clock,
     record::Record,
-    references::{Names, name_column},
+    references::{self, Names, name_column},
 };
 use rental_core::{
     resources::event,
@@ -20,7 +20,7 @@ const OF_TYPES: &[(&str, &[&str], &[&str])] = &[
     ("organization", &["id", "name", "plan"], &["default_currency", "time_zone", "created_at"]),
     ("api_key", &["id", "name", "hint", "scope", "revoked_at"], &["last_used_at", "expires_at", "organization_id"]),
     ("webhook_endpoint", &["id", "url", "status"], &["events", "disabled_reason", "created_at"]),
-    ("event", &["id", "type", "created"], &[]),
+    ("event", &["id", "type", "data.name", "created", "data.id"], &[]),
     (
         "delivery",
         &["id", "event_type", "status", "attempts"],
@@ -88,6 +88,10 @@ pub(super) enum Form {
     EventTypes,
     /// The name of the object with this id.
     Name,
+    /// What a person calls the object in this field.
+    NameIn,
+    /// The id of the object in this field.
+    IdIn,
 }
 
 impl Form {
@@ -115,6 +119,22 @@ impl Column {
         Self { form, ..Self::of(spec, field) }
     }
 
+    /// The column of a name in [`OF_TYPES`]: a field, or the name or the id of the object in a field.
+    fn of_terminal(spec: &'static ResourceSpec, name: &str) -> Option<Self> {
+        match name.split_once('.') {
+            None => Some(Self::named(spec, spec.field(name)?)),
+            Some((name, part)) => {
+                let form = if part == "id" { Form::IdIn } else { Form::NameIn };
+                Some(Self { form, ..Self::of(spec, spec.field(name)?) })
+            }
+        }
+    }
+
+    /// Whether the column has ids, which stand on a line of their own where there is no room.
+    pub(super) fn is_id(&self) -> bool {
+        self.name() == "id" || self.form == Form::IdIn
+    }
+
     /// The field's name in JSON.
     pub(crate) fn name(&self) -> &'static str {
         self.field.name
@@ -134,6 +154,8 @@ impl Column {
     pub(super) fn label(&self) -> &'static str {
         match self.form {
             Form::Name => name_column(self.field).unwrap_or(self.field.name),
+            Form::NameIn => "about",
+            Form::IdIn => "about_id",
             _ => self.field.name,
         }
     }
@@ -146,6 +168,11 @@ impl Column {
     /// The value in a pipe; `None` for `null`.
     pub(super) fn plain(&self, record: &Record, names: &Names) -> Option<String> {
         let text = record.text(self.field.name)?;
+        match self.form {
+            Form::NameIn => return references::recognized(&Record::read(&text).ok()?),
+            Form::IdIn => return Record::read(&text).ok()?.text("id"),
+            _ => {}
+        }
         Some(if self.form == Form::Name { names.get(&text).map_or(text, str::to_owned) } else { text })
     }
 
@@ -176,7 +203,7 @@ pub(super) fn shown(
         Form::UnixSeconds => {
             text.parse::<i64>().ok().map(|seconds| time(Timestamp::from_millis(seconds.saturating_mul(1000))))
         }
-        Form::Text | Form::EventTypes | Form::Name => None,
+        Form::Text | Form::EventTypes | Form::Name | Form::NameIn | Form::IdIn => None,
     };
     formatted.unwrap_or_else(|| text.to_owned())
 }
@@ -197,7 +224,7 @@ pub(crate) fn of_terminal(spec: &'static ResourceSpec) -> Vec<Column> {
     let Some((_, essential, more)) = OF_TYPES.iter().find(|(object, ..)| *object == spec.object) else {
         return of_pipe(spec);
     };
-    let column = |name: &&str, essential| Some(Column { essential, ..Column::named(spec, spec.field(name)?) });
+    let column = |name: &&str, essential| Some(Column { essential, ..Column::of_terminal(spec, name)? });
     essential
         .iter()
         .filter_map(|name| column(name, true))

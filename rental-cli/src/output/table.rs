@@ -43,7 +43,7 @@ pub(crate) struct Table {
 }
 
 /// Formats a table of at most `width` terminal columns; without a width, of all columns. If the essential columns do not
-/// fit beside the id, which is the first column, each id has a line of its own under its row.
+/// fit beside the id, which is the first column, the ids of each row have a line of their own under it.
 pub(crate) fn aligned(columns: &[Column], rows: &[Row], width: Option<usize>, paint: Paint) -> Table {
     let widths: Vec<usize> = (0..columns.len())
         .map(|at| {
@@ -62,7 +62,8 @@ pub(crate) fn aligned(columns: &[Column], rows: &[Row], width: Option<usize>, pa
     let id_first = wanted.first() == Some(&0) && columns.first().is_some_and(|column| column.name() == "id");
     let below = id_first && wanted.len() > 1 && needed(0) > room;
     let (mut shown, mut hidden, mut used) = (Vec::new(), 0, 0);
-    for at in wanted.into_iter().skip(usize::from(below)) {
+    let (under, beside): (Vec<usize>, Vec<usize>) = wanted.into_iter().partition(|at| below && columns[*at].is_id());
+    for at in beside {
         let needed = widths[at] + if shown.is_empty() { 0 } else { GAP.len() };
         if shown.is_empty() || used + needed <= room {
             used += needed;
@@ -78,7 +79,9 @@ pub(crate) fn aligned(columns: &[Column], rows: &[Row], width: Option<usize>, pa
         let cells = shown.iter().map(|at| (cell(&columns[*at], row, *at), widths[*at], columns[*at].right()));
         push_line(&mut text, cells, |text| paint.status(text));
         if below {
-            text.push_str(&format!("{GAP}{}\n", paint.with(style::DIM, &cell(&columns[0], row, 0))));
+            let ids = under.iter().filter(|at| row[**at].is_some()).map(|at| cell(&columns[*at], row, *at));
+            let ids = ids.collect::<Vec<_>>().join(GAP);
+            text.push_str(&format!("{GAP}{}\n", paint.with(style::DIM, &ids)));
         }
     }
     Table { text, hidden }

@@ -390,6 +390,39 @@ fn every_table_fits_the_terminal() {
     }
 }
 
+#[test]
+fn a_list_of_events_says_what_each_is_about() {
+    let (event, object) = ("0190d0f2-7c3a-7cc0-8000-0000000000e1", "0190d0f2-7c3a-7cc0-8000-000000000001");
+    let page = |data: &str| {
+        format!(
+            r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{{"id":"{event}","object":"event","type":"violation.attached","created":1000000000,"data":{data}}}]}}"#
+        )
+    };
+    let args = ["events", "list", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"];
+    for (data, about) in [
+        (r#""object":"vehicle","name":"White Tesla""#, "White Tesla"),
+        (r#""object":"customer","full_name":"Ada Okafor""#, "Ada Okafor"),
+        (r#""object":"rental","booking_id":"B-1001""#, "B-1001"),
+        (r#""object":"credit_note","invoice_number":"INV-1","credit_note_number":"CN-1""#, "CN-1"),
+        (r#""object":"toll","transaction_id":"6123","plate":"LZA7293""#, "6123"),
+        (r#""object":"toll","transaction_id":null,"plate":"LZA7293""#, "LZA7293"),
+        (r#""object":"lead","source_channel":"partner_site""#, "partner_site"),
+    ] {
+        let page = page(&format!(r#"{{"id":"{object}",{data}}}"#));
+        let [narrow, wide] = within_width(|| FakeServer::new(vec![ok(&page)]), &args, None);
+        for shown in [&narrow, &wide] {
+            for text in ["ABOUT", about, event, object, "violation.attached", "2001-09-09 01:46"] {
+                assert!(shown.contains(text), "{text}: {shown}");
+            }
+        }
+        assert!(narrow.ends_with(&format!("\n  {event}  {object}")), "{narrow}");
+    }
+    for data in ["null", "{}"] {
+        let page = page(data);
+        within_width(|| FakeServer::new(vec![ok(&page)]), &args, None);
+    }
+}
+
 /// An object whose text and whose nested JSON hold what terminals obey: CSI (U+009B), OSC (U+009D), DEL, and overrides of
 /// the writing direction.
 const HOSTILE: &str = "{\"object\":\"lead\",\"id\":\"1\",\"note\":\"n\u{9b}2J\u{202e}\",\"raw_data\":{\"k\u{202e}\":\"v\u{9d}0;x\u{7f}\u{2066}\",\"e\":\"\\u001b]0;x\\u0007\"}}";
