@@ -3,7 +3,7 @@
 use crate::{
     client::{access::Access, request::Request},
     commands::{
-        collection,
+        candidates, collection,
         group::{Group, with_examples},
         session::Session,
     },
@@ -25,8 +25,10 @@ const MAX_BODY_BYTES: u64 = 16 * 1024 * 1024;
 fn command() -> Command {
     let positional = |name: &'static str, value: &'static str| Arg::new(name).value_name(value).required(true);
     let method = positional("method", "METHOD").value_parser(method).help("GET, POST, PUT, PATCH or DELETE");
+    let method = candidates::words(method, vec!["GET", "POST", "PUT", "PATCH", "DELETE"]);
     let path = positional("path", "PATH")
         .help("Path with its query: /v1/... takes the API key, /admin/v1/... the admin token");
+    let path = candidates::paths(path);
     let data = Arg::new("data")
         .long("data")
         .value_name("JSON|@FILE")

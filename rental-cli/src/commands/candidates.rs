@@ -16,6 +16,7 @@ use crate::{
 };
 use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
+use rental_core::resources::{Collection, Entry, RESOURCES};
 use std::{env, ffi::OsStr, time::Duration};
 
 /// Variable with the name of the shell that asks for candidates.
@@ -67,11 +68,12 @@ pub(super) fn words(arg: Arg, words: Vec<&'static str>) -> Arg {
     arg.add(ArgValueCandidates::new(move || words.iter().map(CompletionCandidate::new).collect()))
 }
 
-/// Offers the ids of a collection; of invoices and credit notes their numbers, of organizations the names too.
+/// Offers the objects of a collection by what people call them, such as plates, and by their ids where somebody types one; of
+/// organizations both.
 pub(super) fn ids(plural: &'static str) -> ArgValueCompleter {
     ArgValueCompleter::new(move |current: &OsStr| {
         let found = current.to_str().and_then(|current| {
-            let mut found = listed(plural)?;
+            let mut found = listed(plural, !current.is_empty())?;
             found.retain(|candidate| candidate.get_value().to_string_lossy().starts_with(current));
             Some(found)
         });
@@ -79,7 +81,36 @@ pub(super) fn ids(plural: &'static str) -> ArgValueCompleter {
     })
 }
 
-fn listed(plural: &str) -> Option<Vec<CompletionCandidate>> {
+/// Offers the paths of the API that need no id.
+pub(super) fn paths(arg: Arg) -> Arg {
+    let paths = |half: Access, collections: Vec<&str>| {
+        collections.into_iter().map(|plural| format!("{}/{plural}", half.prefix())).collect::<Vec<_>>()
+    };
+    let offers = |collection: Option<&Collection>| collection.is_some_and(|one| one.list || one.create.is_some());
+    let of = |of: fn(&Entry) -> Option<&Collection>| {
+        let entries = RESOURCES.iter().filter(|entry| offers(of(entry)));
+        entries.map(|entry| entry.spec.plural).collect::<Vec<_>>()
+    };
+    let own = [of(|entry| entry.public.as_ref()), vec!["availability", "events", "me"]].concat();
+    let operator = [of(|entry| entry.operator.as_ref()), vec!["status", "master_key"]].concat();
+    let mut known = [paths(Access::Organization, own), paths(Access::Operator, operator)].concat();
+    known.sort_unstable();
+    known.dedup();
+    arg.add(ArgValueCandidates::new(move || known.iter().map(CompletionCandidate::new).collect()))
+}
+
+/// The fields by which people name the objects of a collection, so that no id is offered for an object that has one.
+const CALLED: [(&str, &str); 7] = [
+    ("vehicles", "plate"),
+    ("customers", "email"),
+    ("rentals", "booking_id"),
+    ("tolls", "transaction_id"),
+    ("violations", "summons_number"),
+    ("invoices", "invoice_number"),
+    ("credit_notes", "credit_note_number"),
+];
+
+fn listed(plural: &str, with_ids: bool) -> Option<Vec<CompletionCandidate>> {
     let matches = typed_so_far()?;
     let settings = Settings::read(&matches, None).ok()?;
     let (access, path) = match plural {
@@ -92,20 +123,24 @@ fn listed(plural: &str) -> Option<Vec<CompletionCandidate>> {
     let request = Request::get(access, &path).with_query(vec![("limit".into(), MOST.into())]);
     let response = session::api(&settings, &matches).get_within(&request, TIME).and_then(json).ok()?;
     let page = Page::read(&response).ok()?;
-    let candidate = |record: &Record| {
-        let number = record.text("invoice_number").filter(|_| plural == "invoices");
-        let value = number.or_else(|| record.text("credit_note_number")).or_else(|| record.text("id"))?;
+    let called = CALLED.iter().find(|(known, _)| *known == plural).map(|(_, field)| *field);
+    let offered = |record: &Record, value: String| {
         let about = [references::name_of(record), record.text("type"), record.text("status")];
         let about: Vec<String> = about.into_iter().flatten().filter(|text| *text != value).collect();
         let help = (!about.is_empty()).then(|| about.join(", ").into());
-        Some(CompletionCandidate::new(value).help(help))
+        CompletionCandidate::new(word(&value)).help(help)
+    };
+    let candidate = |record: &Record| {
+        let name = called.and_then(|field| record.text(field)).filter(|name| !name.is_empty());
+        let id = record.text("id").filter(|_| with_ids || name.is_none());
+        [name, id].into_iter().flatten().map(|value| offered(record, value)).collect::<Vec<_>>()
     };
     let records: Vec<Record> = page.data.iter().filter_map(|object| Record::read(object.get()).ok()).collect();
     let names = records.iter().filter(|_| plural == "organizations").filter_map(|record| {
         let help = record.text("id").map(Into::into);
         Some(CompletionCandidate::new(word(&record.text("name")?)).help(help))
     });
-    Some(records.iter().filter_map(candidate).chain(names).collect())
+    Some(records.iter().flat_map(candidate).chain(names).collect())
 }
 
 /// A name as a word of a command line. bash inserts candidates as they are, so it gets them quoted.
@@ -113,7 +148,7 @@ fn word(name: &str) -> String {
     if env::var_os(OF_BASH).is_none() {
         return name.to_owned();
     }
-    let is_plain = |letter: char| letter.is_alphanumeric() || "_-.".contains(letter);
+    let is_plain = |letter: char| letter.is_alphanumeric() || "_-.@+".contains(letter);
     name.chars().flat_map(|letter| (!is_plain(letter)).then_some('\\').into_iter().chain([letter])).collect()
 }
 
