@@ -32,7 +32,12 @@ pub(crate) fn confirm(matches: &ArgMatches, what: &str) -> Result<(), Failure> {
 
 /// The same for commands that scripts used before there was a question: without a terminal, they act at once.
 pub(crate) fn confirm_on_terminal(matches: &ArgMatches, what: &str) -> Result<(), Failure> {
-    if matches.get_flag("yes") || !is_answered() { Ok(()) } else { ask(what) }
+    if asks_on_terminal(matches) { ask(what) } else { Ok(()) }
+}
+
+/// Whether [`confirm_on_terminal`] asks, for a question that takes requests to put.
+pub(crate) fn asks_on_terminal(matches: &ArgMatches) -> bool {
+    !matches.get_flag("yes") && is_answered()
 }
 
 /// Whether a person sees the question and can answer it.

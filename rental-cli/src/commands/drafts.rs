@@ -2,7 +2,7 @@
 
 use crate::{
     client::{access::Access, request::Request},
-    commands::{collection, group::with_examples, session::Session},
+    commands::{collection, confirm, group::with_examples, session::Session},
     failure::Failure,
     output::{
         counted, print,
@@ -41,7 +41,8 @@ pub(super) fn command() -> Command {
             "Create an invoice for each completed rental that is not billed, with its tolls and violations (operator)",
         )
         .arg(collection::organization("Organization that bills"))
-        .arg(Arg::new("dry_run").long("dry-run").action(ArgAction::SetTrue).help("Only show what would be billed"));
+        .arg(Arg::new("dry_run").long("dry-run").action(ArgAction::SetTrue).help("Only show what would be billed"))
+        .arg(confirm::yes_on_terminal());
     with_examples(
         command,
         &[
@@ -65,6 +66,9 @@ struct Done {
 pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let path = [organization::SPEC.plural, session.organization(matches)?, SPEC.plural, "drafts"];
     let dry_run = matches.get_flag("dry_run");
+    if !dry_run && confirm::asks_on_terminal(matches) {
+        ask(matches, &path, session)?;
+    }
     let (mut done, mut cursor) = (Done::default(), None::<String>);
     let mut progress = Progress::count(None, "rentals looked at");
     loop {
@@ -100,6 +104,34 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
         }
     }
     Ok(())
+}
+
+/// Asks a person whether to create these invoices: a run cannot be undone, each invoice has to be voided. With nothing to create
+/// it does not ask.
+fn ask(matches: &ArgMatches, path: &[&str], session: &Session) -> Result<(), Failure> {
+    let (mut planned, mut cursor) = (Done::default(), None::<String>);
+    let mut progress = Progress::count(None, "rentals looked at");
+    loop {
+        let after = cursor.as_ref().map(|cursor| ("starting_after".to_owned(), cursor.clone()));
+        let query = [("limit".to_owned(), "20".to_owned())].into_iter().chain(after).collect();
+        let page = Page::read(&session.send(&Request::get(Access::Operator, path).with_query(query))?)?;
+        for draft in &page.data {
+            planned.bill(&Record::read(draft.get())?, path, true, session)?;
+        }
+        progress.at(planned.rows.len() as u64);
+        cursor = next_page(page.has_more, page.next_cursor, cursor.as_deref())?;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    progress.finish();
+    if planned.invoices == 0 {
+        return Ok(());
+    }
+    let total = amount(&planned.total.to_string(), planned.currency.as_deref());
+    let currency = planned.currency.map(|currency| format!(" {currency}")).unwrap_or_default();
+    let what = format!("Create {} over {total}{currency}", counted(planned.invoices, "invoices"));
+    confirm::confirm_on_terminal(matches, &what)
 }
 
 /// Says how many of the newest 100 unbilled tolls or violations have a customer: the run did not bill them. Without an API key of

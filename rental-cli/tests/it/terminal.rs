@@ -187,11 +187,38 @@ fn a_run_of_invoices_has_amounts_with_all_decimals_and_counts_in_words() {
 }
 
 #[test]
+fn a_run_of_invoices_on_a_terminal_asks_with_count_and_sum() {
+    let (none, invoice) = (verdicts(&[], false), r#"{"id":"i","number":1,"total":0.7}"#);
+    let two = drafts(&["0.7", "12"]);
+    let args = ["invoices", "draft-all", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"];
+    let posts = |server: &FakeServer| server.asked().iter().filter(|asked| asked.line.starts_with("POST ")).count();
+    let answered = |typed: &str| {
+        let script = [&two, &two, invoice, invoice, &none, &none, &none].map(ok);
+        let server = FakeServer::new(script.into());
+        let mut command = server.command(&args);
+        let (code, shown) = answering(command.env("NO_COLOR", "1"), 140, typed);
+        assert!(shown.contains("Create 2 invoices over 12.70 USD? [y/N] "), "{shown}");
+        (code, posts(&server))
+    };
+    assert_eq!(answered("n\n"), (Some(1), 0));
+    assert_eq!(answered("y\n"), (Some(0), 2));
+    let script = || FakeServer::new([&two, invoice, invoice, &none, &none, &none].map(ok).into());
+    let server = script();
+    let shown = plain(&server, &[&args[..], &["--yes"]].concat(), 140);
+    assert_eq!((shown.contains("[y/N]"), posts(&server)), (false, 2), "{shown}");
+    let server = script();
+    assert_eq!((server.run(&args).code, posts(&server)), (Some(0), 2), "without a terminal it acts");
+    let nothing = FakeServer::new(vec![ok(&drafts(&[]))]);
+    assert!(!plain(&nothing, &args, 140).contains("[y/N]"), "nothing to create is no question");
+}
+
+#[test]
 fn a_run_of_invoices_says_what_is_not_attached_yet() {
     let run = |tolls: &str, violations: &str, more: &[&str]| {
         let server = FakeServer::new(vec![ok(&drafts(&[])), ok(tolls), ok(violations)]);
         let args =
-            [&["invoices", "draft-all", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"], more].concat();
+            [&["invoices", "draft-all", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000", "--yes"], more]
+                .concat();
         (plain(&server, &args, 140), server.asked().len())
     };
     let none = verdicts(&["unclear", "nobody"], true);
@@ -219,7 +246,7 @@ fn a_run_of_invoices_says_what_it_did_not_bill() {
         let me = format!(r#"{{"organization_id":"{organization}"}}"#);
         let script = [&drafts(&[]), &none, &none, &me, &unbilled("null"), &me, &unbilled("null \"c\" \"d\"")];
         let server = FakeServer::new(script.into_iter().map(|body| ok(body)).collect());
-        let args = [&["invoices", "draft-all", "--organization", ORGANIZATION], more].concat();
+        let args = [&["invoices", "draft-all", "--organization", ORGANIZATION, "--yes"], more].concat();
         (plain(&server, &args, 140), server.asked())
     };
     let (shown, asked) = run(ORGANIZATION, &[]);
@@ -355,7 +382,10 @@ fn every_table_fits_the_terminal() {
         r#"{{"id":"{id}","verdict":"clear","when":"2026-06-05 13:00 -04:00","vehicle_id":"{id}","customer_id":"{id}","attached":true,"reason":"{reason}","plate":"LZA7293","amount":4.5,"currency":"USD"}}"#
     );
     let page = |more: bool| {
-        format!(r#"{{"object":"list","has_more":{more},"next_cursor":"1","data":[{}]}}"#, vec![suggestion.as_str(); 30].join(","))
+        format!(
+            r#"{{"object":"list","has_more":{more},"next_cursor":"1","data":[{}]}}"#,
+            vec![suggestion.as_str(); 30].join(",")
+        )
     };
     let named = r#"{"id":"2","name":"Grey Camry of the airport"}"#;
     // The name is looked up once for both pages.
