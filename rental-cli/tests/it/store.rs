@@ -262,3 +262,39 @@ fn a_killed_backup_leaves_nothing_under_the_name_of_the_file() {
     let command = || server.command(&["store", "backup", "--to", file.to_str().unwrap()]);
     killed(command, &file, |made| fs::read(made).unwrap() == bytes);
 }
+
+/// The server runs as a user of its own, and root restores.
+#[test]
+fn root_gives_a_restored_store_to_the_owner_of_its_directory() {
+    use std::os::unix::fs::{MetadataExt as _, chown};
+    let directory = tempfile::tempdir().unwrap();
+    if directory.path().metadata().unwrap().uid() != 0 {
+        println!("skipped: only root can give files away");
+        return;
+    }
+    let (of_root, of_server) = (directory.path().join("root"), directory.path().join("server"));
+    fs::create_dir(&of_root).unwrap();
+    fs::create_dir(&of_server).unwrap();
+    chown(&of_server, Some(12345), Some(12346)).unwrap();
+    let (path, file) = (directory.path().join("a.redb"), directory.path().join("a.backup"));
+    store(&path, 3);
+    fs::write(&file, archive(&path)).unwrap();
+    let from = url(&path);
+    for (place, owner) in [(&of_root, (0, 0)), (&of_server, (12345, 12346))] {
+        for (name, args) in [
+            ("restored.redb", &["store", "restore", file.to_str().unwrap()][..]),
+            ("copied.redb", &["store", "copy", "--from", &from]),
+        ] {
+            let made = place.join(name);
+            let ran = run(&[args, &["--to", &url(&made)]].concat());
+            assert_eq!(ran.code, Some(0), "{name}: {}", ran.stderr);
+            let found = made.metadata().unwrap();
+            assert_eq!((found.uid(), found.gid()), owner, "{name} in {}", place.display());
+        }
+    }
+    // A name without a directory is in the current one.
+    let ran =
+        Ran::of(cli(&["store", "restore", file.to_str().unwrap(), "--to", "redb:here.redb"]).current_dir(&of_server));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(of_server.join("here.redb").metadata().unwrap().uid(), 12345);
+}

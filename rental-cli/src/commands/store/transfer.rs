@@ -59,7 +59,29 @@ pub(super) fn read(to: &Place, from: impl Read + 'static, name: &Path) -> Result
         RestoreError::Exists(problem, hint) => Failure::AlreadyExists { problem, hint },
         RestoreError::Store(error) => store_failure(to.as_ref(), error),
     })?;
+    to.file().map_or(Ok(()), give_to_owner_of_directory)?;
     Ok((made, archive.header().created_at.to_string()))
+}
+
+/// Gives a new file of root to the owner of its directory, whose server opens it: root may create files anywhere.
+#[cfg(unix)]
+fn give_to_owner_of_directory(file: &Path) -> Result<(), Failure> {
+    use std::{
+        fs,
+        os::unix::fs::{MetadataExt as _, chown},
+    };
+    let failed = |error| Failure::Io { doing: format!("give {} to the owner of its directory", file.display()), error };
+    let directory = file.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let (made, around) = (fs::metadata(file).map_err(failed)?, fs::metadata(directory).map_err(failed)?);
+    if made.uid() != 0 || around.uid() == 0 {
+        return Ok(());
+    }
+    chown(file, Some(around.uid()), Some(around.gid())).map_err(failed)
+}
+
+#[cfg(not(unix))]
+fn give_to_owner_of_directory(_: &Path) -> Result<(), Failure> {
+    Ok(())
 }
 
 /// Upgrades a new store whose rows have an older version.
