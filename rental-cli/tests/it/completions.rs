@@ -200,7 +200,8 @@ fn without_a_key_or_an_answer_nothing_is_offered_and_nothing_said() {
     let started = std::time::Instant::now();
     let ran = candidates(&mut server.command(&[]), &["vehicles", "get", "0"]);
     assert_eq!((ran.code, ran.stdout.trim(), ran.stderr.as_str()), (Some(0), "", ""));
-    assert!(started.elapsed() < std::time::Duration::from_secs(3), "{:?}", started.elapsed());
+    // The server would be silent for minutes; starting the program alone takes seconds on a busy machine.
+    assert!(started.elapsed() < std::time::Duration::from_secs(60), "{:?}", started.elapsed());
 }
 
 #[test]

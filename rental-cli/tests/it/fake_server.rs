@@ -6,8 +6,11 @@ use std::{
     process::{Command, Output},
     sync::{Arc, Mutex},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
+
+/// How long a test waits for something that must come.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Answers, in order; the last one is repeated.
 pub(crate) enum Reply {
@@ -24,7 +27,7 @@ pub(crate) enum Reply {
     HangUp,
     /// Announces more than it sends, then closes.
     BreakOff,
-    /// Sends nothing for a while.
+    /// Sends nothing for longer than any test waits.
     Silence,
     /// Sends this many bytes.
     Flood(usize),
@@ -79,6 +82,16 @@ impl FakeServer {
 
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
+    }
+
+    /// Waits until that many requests have come: on a busy machine a request can be read after its client gave up.
+    pub(crate) fn wait_for(&self, count: usize) -> Vec<Asked> {
+        let started = Instant::now();
+        while self.asked().len() < count {
+            assert!(started.elapsed() < PATIENCE, "{count} requests: {:?}", self.asked());
+            thread::sleep(Duration::from_millis(20));
+        }
+        self.asked()
     }
 
     /// The command line `args`, with both secrets set.
@@ -165,7 +178,7 @@ fn answer(mut stream: TcpStream, reply: &Reply) {
         Reply::HangUp => Ok(()),
         Reply::BreakOff => stream.write_all((head(200, "", 100) + "{").as_bytes()),
         Reply::Silence => {
-            thread::sleep(Duration::from_secs(5));
+            thread::sleep(Duration::from_secs(300));
             Ok(())
         }
         Reply::Flood(bytes) => {

@@ -4,9 +4,7 @@ use crate::fake_server::{FakeServer, Reply, error, ok};
 use std::{
     io::{BufRead as _, BufReader, Read as _},
     process::{Command, Stdio},
-    sync::mpsc::channel,
     thread,
-    time::Duration,
 };
 
 const STATUS: &str = r#"{"object":"status","time":"2024-07-20T12:00:30.000Z","webhook_brand":"Service"}"#;
@@ -23,26 +21,20 @@ fn list(seconds: &[u64]) -> Reply {
     ok(&format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{}]}}"#, events.join(",")))
 }
 
-/// The objects of the events in the order in which they are shown, and stderr, of a run that is interrupted when
-/// nothing has come for a second.
+/// The objects of the events in the order in which they are shown, and stderr, of a run that is interrupted when the last
+/// reply of the script has been shown, and was asked for again.
 fn shown(script: Vec<Reply>) -> (Vec<String>, String, Option<i32>) {
+    let asked = script.len() + 2;
     let server = FakeServer::new(script);
     let mut command = server.command(&["listen", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let (sender, lines) = channel();
     let stdout = child.stdout.take().unwrap();
-    thread::spawn(move || BufReader::new(stdout).lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
-    let mut objects = Vec::new();
-    let mut patience = Duration::from_secs(20);
-    // A bound, so that what is shown again and again ends the test too.
-    while objects.len() < 20
-        && let Ok(line) = lines.recv_timeout(patience)
-    {
-        objects.push(line.rsplit('\t').next().unwrap().to_owned());
-        patience = Duration::from_millis(2500);
-    }
+    let reader = thread::spawn(move || BufReader::new(stdout).lines().map_while(Result::ok).collect::<Vec<_>>());
+    server.wait_for(asked);
     let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     let status = child.wait().unwrap();
+    let lines = reader.join().unwrap();
+    let objects = lines.iter().map(|line| line.rsplit('\t').next().unwrap().to_owned()).collect();
     let mut stderr = String::new();
     child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
     (objects, stderr, status.code())
