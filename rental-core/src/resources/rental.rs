@@ -1,5 +1,6 @@
 //! Rentals (spec, Rental; states in spec, Rental status).
 
+mod handover;
 mod vehicles;
 
 use crate::{
@@ -117,14 +118,16 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         field(
             "activated_at",
             Kind::Time,
-            "When the vehicle was handed over; noted when the status becomes ACTIVE, unless it is sent.",
+            "When the vehicle was handed over. A PATCH of the status to ACTIVE sets it to now, unless it is sent or known, \
+             until the day after `start_date`; later it stays null.",
             "\"2026-06-01T14:00:00.000Z\"",
         )
         .optional(),
         field(
             "completed_at",
             Kind::Time,
-            "When the vehicle came back; noted when the status becomes COMPLETED, unless it is sent.",
+            "When the vehicle came back. A PATCH of the status to COMPLETED sets it to now, unless it is sent or known, \
+             until the day after `end_date`; later it stays null.",
             "null",
         )
         .optional(),
@@ -218,38 +221,6 @@ impl Rental {
             _ => None,
         };
         Ok(())
-    }
-
-    /// Sets the times of pickup and return when the status changes, unless the request contains them.
-    fn note_handover(&mut self, before: &Self, sent: &Fields, now: Timestamp) {
-        if self.status == before.status {
-            return;
-        }
-        let (activated, completed) = match self.status {
-            RentalStatus::Active => (before.activated_at.or(Some(now)), None),
-            RentalStatus::Completed => (before.activated_at, Some(now)),
-            RentalStatus::Cancelled => (before.activated_at, before.completed_at),
-            RentalStatus::New | RentalStatus::Approved => (None, None),
-        };
-        if !sent.has("activated_at") {
-            self.activated_at = activated;
-        }
-        if !sent.has("completed_at") {
-            self.completed_at = completed;
-        }
-        // The vehicle was not handed over, so no customer can have got another one for it.
-        if matches!(self.status, RentalStatus::New | RentalStatus::Approved) {
-            self.earlier_vehicles.clear();
-        }
-    }
-
-    fn check_handover(&self) -> Result<(), Error> {
-        match (self.activated_at, self.completed_at) {
-            (Some(handed_over), Some(back)) if back < handed_over => {
-                Err(Error::field("completed_at", FieldCode::Invalid, "must not be before `activated_at`"))
-            }
-            _ => self.check_swaps(),
-        }
     }
 
     /// The first and last day on which the customer may have had the present vehicle or an earlier one, by its dates and its
