@@ -136,17 +136,19 @@ class Vehicle:
         return found, empty
 
     def parked(self, at):
-        """The rentals whose vehicle came back the day before: it may have been parked where it was ticketed. A recorded
-        pickup since then rules them out."""
-        yesterday = day_of(self.zone, at) - timedelta(days=1)
+        """The rentals whose vehicle came back before, on that day or the day before: it may have been parked where it was
+        ticketed. A recorded pickup since then rules them out."""
         found = []
         for one in self.windows:
             if one.rental["status"] != "COMPLETED":
                 continue
             back = one.rental["completed"]
             day = day_of(self.zone, back) if back is not None else one.rental["end"]
+            if day is None:
+                continue
+            begin = back if back is not None else midnight(self.zone, day + timedelta(days=1))
             since = [other for other in self.windows if other.known_up and one.b1 <= other.p1 <= at and other is not one]
-            if day == yesterday and not since:
+            if begin <= at < midnight(self.zone, day + timedelta(days=2)) and not since:
                 found.append(one)
         later = lambda one: [other for other in found if other is not one and (other.p1, other.b2) > (one.p1, one.b2)]
         return [one for one in found if not later(one)]

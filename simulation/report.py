@@ -98,10 +98,10 @@ def weigh(organization, vehicles, charge, stored, row, table):
         parked = [one for one in vehicle.parked(told) if one not in found]
     else:
         parked = []
-    found = found + parked
-    customers = {one.customer for one in found}
+    customers = {one.customer for one in found + parked}
     sure = [one for one in found if not one.doubtful and not overdue(one, told) and not one.contested(vehicle.windows)]
-    certain = len(customers) == 1 and bool(sure) and not parked and (not charge["day_only"] or covers(sure, zone, told))
+    found = found + parked
+    certain = len(customers) == 1 and bool(sure) and covers(sure, zone, charge)
     expected = organization.customers[next(iter(customers))] if customers else None
     if attached and truth is not None and attached != organization.customers[truth]:
         table.fault(FAULTS[0], case)
@@ -137,7 +137,7 @@ def possible(vehicle, zone, charge, told):
         return vehicle.holders(midnight(zone, day), midnight(zone, day + timedelta(days=1)))
     found, empty = [], False
     for at in instants(zone, told):
-        some, none = vehicle.holders(at, at + 1)
+        some, none = vehicle.holders(at, at + length(at))
         if some is None:
             return None, None
         found += [one for one in some if one not in found]
@@ -149,8 +149,18 @@ def overdue(one, told):
     return one.overdue_from is not None and told >= one.overdue_from
 
 
-def covers(sure, zone, told):
-    """Whether a rental reaches over the whole day."""
+def length(at):
+    """Seconds that a time can mean. One whose seconds are 0 can lack them, and so mean its whole minute."""
+    return 60 if at % 60 == 0 else 1
+
+
+def covers(sure, zone, charge):
+    """Whether a rental reaches over all that the time can mean: the whole day, or the whole minute."""
+    told = charge["told"]
+    if not charge["day_only"]:
+        ends = [one.b2 if one.known_back else one.b2 + 1 for one in sure]
+        begin = min(one.p1 for one in sure)
+        return length(told) == 1 or all(begin <= at and at + 60 <= max(ends) for at in instants(zone, told))
     day = day_of(zone, told)
     begin, end = midnight(zone, day), midnight(zone, day + timedelta(days=1))
     return any(one.p1 <= begin and end <= max(one.b1, (one.b2 + 1 if one.known_back is False and one.b2 < 10**11 else 0)) for one in sure)
@@ -165,7 +175,7 @@ REASONS = [
     (r"it is not recorded when it was given back", lambda one, at: one["completed"] is None),
     (r"but handed over earlier", lambda one, at: one["activated"] is not None and one["activated"] <= at),
     (r"but handed over later", lambda one, at: one["activated"] is None or one["activated"] > at),
-    (r"Given back within a day before|but given back before", lambda one, at: one["completed"] is None or one["completed"] <= at),
+    (r"Given back (earlier that day|the day before)|but given back before", lambda one, at: one["completed"] is None or one["completed"] <= at),
 ]
 
 

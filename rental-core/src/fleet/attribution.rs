@@ -39,9 +39,14 @@ impl When {
 pub(super) enum Occurrence {
     /// At both instants the clocks showed the time. They are equal, unless the clocks were set back.
     At(Timestamp, Timestamp),
+    /// The same, at any time of the minutes that begin with these instants: the time has no seconds, or its seconds are 0.
+    WithinMinute(Timestamp, Timestamp),
     /// At any time from the first instant until just before the second one: only the day is known.
     Within(Timestamp, Timestamp),
 }
+
+/// A minute in milliseconds.
+const MINUTE: u32 = 60_000;
 
 impl Occurrence {
     pub(super) fn new(when: When, zone: Zone) -> Option<Self> {
@@ -49,16 +54,22 @@ impl Occurrence {
             return when.on.map(|day| Self::Within(midnight(zone, day), day_end(zone, day)));
         };
         // The statement contained a local time. If it occurred twice, both instants are possible.
-        Some(match zone.instants(zone.local(at)) {
-            Instants::Two(first, second) => Self::At(first, second),
-            Instants::One(_) | Instants::Gap(_) => Self::At(at, at),
-        })
+        let (first, second) = match zone.instants(zone.local(at)) {
+            Instants::Two(first, second) => (first, second),
+            Instants::One(_) | Instants::Gap(_) => (at, at),
+        };
+        // Many statements have times without seconds. What is stored does not tell them from times with the seconds 00.
+        let is_minute = at.millis().is_multiple_of(u64::from(MINUTE));
+        Some(if is_minute { Self::WithinMinute(first, second) } else { Self::At(first, second) })
     }
 
     /// Whether it can be within `[from, to)`.
     pub(super) fn can_be_in(self, from: Timestamp, to: Timestamp) -> bool {
         match self {
             Self::At(one, other) => [one, other].iter().any(|at| (from..to).contains(at)),
+            Self::WithinMinute(one, other) => {
+                [one, other].iter().any(|at| *at < to && from < at.plus_millis(MINUTE.into()) && from < to)
+            }
             Self::Within(begin, end) => begin < to && from < end,
         }
     }
@@ -70,11 +81,36 @@ impl Occurrence {
 
     /// Whether it is within one of some spans, whichever instant it was.
     pub(super) fn is_in_any(self, spans: &[(Timestamp, Timestamp)]) -> bool {
+        let is_whole_in =
+            |begin: Timestamp, end: Timestamp| spans.iter().any(|(from, to)| *from <= begin && end <= *to);
         match self {
             Self::At(one, other) => {
                 [one, other].iter().all(|at| spans.iter().any(|(from, to)| (from..to).contains(&at)))
             }
-            Self::Within(begin, end) => spans.iter().any(|(from, to)| *from <= begin && end <= *to),
+            Self::WithinMinute(one, other) => {
+                [one, other].iter().all(|at| is_whole_in(*at, at.plus_millis(MINUTE.into())))
+            }
+            Self::Within(begin, end) => is_whole_in(begin, end),
+        }
+    }
+
+    /// The first instant of its day, and the first one after it.
+    fn day(self, zone: Zone) -> (Timestamp, Timestamp) {
+        match self {
+            Self::At(at, _) | Self::WithinMinute(at, _) => {
+                let day = zone.local(at).date();
+                (midnight(zone, day), day_end(zone, day))
+            }
+            Self::Within(begin, end) => (begin, end),
+        }
+    }
+
+    /// Why it is not known at which instant it was, as the rest of a sentence.
+    pub(super) fn doubt(self) -> &'static str {
+        match self {
+            Self::At(one, other) | Self::WithinMinute(one, other) if one != other => "the clocks showed the time twice",
+            Self::At(..) | Self::WithinMinute(..) => "only the minute is known",
+            Self::Within(..) => "only the day is known",
         }
     }
 }
@@ -107,6 +143,10 @@ struct Weighed<'t, 'r> {
     at: Occurrence,
     /// Whether the instant is on the planned days of the rental.
     planned: bool,
+    /// Whether the customer can have had the vehicle on the day of the instant.
+    on_that_day: bool,
+    /// Whether the customer gave the vehicle back before, and it can have stayed where it was parked.
+    parked: bool,
     /// Whether the customer can have had the vehicle.
     possible: bool,
     /// Whether the customer had the vehicle, if the planned days were kept.
@@ -132,18 +172,20 @@ pub fn decide(rentals: &[Rental], vehicle: VehicleId, when: When, occasion: Occa
     let mut weighed: Vec<Weighed<'_, '_>> = timeline.possessions.iter().filter_map(weigh).collect();
     weighed.sort_by_key(|one| (one.possession.pickup.earliest, one.possession.rental.id));
     rule_out(&mut weighed);
+    if occasion == Occasion::Parking {
+        mark_parked(&mut weighed);
+    }
     let open: Vec<&Weighed<'_, '_>> = weighed.iter().filter(|one| one.possible).collect();
-    let mut shown: Vec<&Weighed<'_, '_>> = open.clone();
-    let is_held = open.iter().any(|one| one.surely_took_place() || one.was_picked_up());
-    let parked: Vec<&Weighed<'_, '_>> = if occasion == Occasion::Parking && !is_held {
-        weighed.iter().filter(|one| one.was_given_back_the_day_before() && !one.was_followed(&weighed)).collect()
-    } else {
-        Vec::new()
+    let parked: Vec<&Weighed<'_, '_>> = weighed.iter().filter(|one| one.parked).collect();
+    let others = weighed.iter().filter(|one| !one.possible && !one.parked && (one.planned || one.on_that_day));
+    let shown = open.iter().chain(&parked).copied().chain(others);
+    let mut candidates: Vec<Candidate> = shown.map(Weighed::candidate).collect();
+    // A customer who gave the vehicle back and has it again pays in both cases.
+    let is_of_all = |best: &usize| {
+        let customer = |one: &Weighed<'_, '_>| one.possession.rental.customer_id;
+        parked.iter().all(|one| customer(one) == customer(open[*best]))
     };
-    shown.extend(&parked);
-    shown.extend(weighed.iter().filter(|one| !one.possible && one.planned));
-    let mut candidates: Vec<Candidate> = shown.iter().map(|one| one.candidate()).collect();
-    if let (Some(best), true) = (trusted(&open), parked.is_empty()) {
+    if let Some(best) = trusted(&open).filter(is_of_all) {
         return Verdict::Clear(candidates.swap_remove(best));
     }
     // A rental that had the vehicle twice, with another one between, is one.
@@ -153,7 +195,10 @@ pub fn decide(rentals: &[Rental], vehicle: VehicleId, when: When, occasion: Occa
     let mut known = HashSet::new();
     candidates.retain(|candidate| known.insert(candidate.rental));
     match rentals.len() {
-        0 if candidates.is_empty() => Verdict::Nobody("No rental had the vehicle on that day.".into(), candidates),
+        0 if candidates.is_empty() => {
+            let reason = "By what is recorded and planned, no rental had the vehicle on that day.";
+            Verdict::Nobody(reason.into(), candidates)
+        }
         0 => Verdict::Nobody("What is recorded rules out every rental of that day.".into(), candidates),
         1 => Verdict::Unclear(candidates[0].reason.clone(), candidates),
         many => Verdict::Unclear(format!("{many} rentals come into question."), candidates),
@@ -181,6 +226,16 @@ fn rule_out(weighed: &mut [Weighed<'_, '_>]) {
     }
 }
 
+/// Marks the rentals whose customers gave the vehicle back and can have left it parked, unless another one had it by then.
+fn mark_parked(weighed: &mut [Weighed<'_, '_>]) {
+    if weighed.iter().any(|one| one.possible && (one.surely_took_place() || one.was_picked_up())) {
+        return;
+    }
+    let is_parked = |one: &Weighed<'_, '_>| one.was_given_back_shortly_before() && !one.was_followed(weighed);
+    let parked: Vec<bool> = weighed.iter().map(is_parked).collect();
+    weighed.iter_mut().zip(parked).for_each(|(one, parked)| one.parked = parked);
+}
+
 /// The rental, among those that are possible, that is attached: all are of one customer, and at least one says that the
 /// customer had the vehicle. Neighbours of one customer count as one.
 fn trusted(open: &[&Weighed<'_, '_>]) -> Option<usize> {
@@ -206,10 +261,15 @@ impl<'t, 'r> Weighed<'t, 'r> {
         let (first, end) = possession.planned;
         let planned = first.is_some_and(|first| at.can_be_in(first, end));
         let reached = at.can_be_in(pickup.earliest, back.latest);
+        let (midnight, day_end) = at.day(possession.rental.time_zone);
+        // The end of a planned day is the first instant of the next one, and so not on that one.
+        let is_back_before = if back.recorded { back.latest < midnight } else { back.latest <= midnight };
         Self {
             possession,
             at,
             planned,
+            on_that_day: pickup.earliest < day_end && !is_back_before,
+            parked: false,
             possible: reached && !possession.displaced,
             surely: at.is_in(pickup.latest, back.earliest),
             ruled_out_by_another: reached && possession.displaced,
@@ -234,8 +294,8 @@ impl<'t, 'r> Weighed<'t, 'r> {
         pickup.recorded && self.at.is_in(pickup.latest, Timestamp::LAST)
     }
 
-    /// Whether the vehicle was given back the day before. A parked vehicle can be ticketed after its return.
-    fn was_given_back_the_day_before(&self) -> bool {
+    /// Whether it was after the return, on that day or the next one. A parked vehicle can be ticketed after its return.
+    fn was_given_back_shortly_before(&self) -> bool {
         let (rental, zone) = (self.possession.rental, self.possession.rental.time_zone);
         let back = self.possession.giving_back;
         let planned = rental.end_date.filter(|end| self.possession.pickup.earliest < day_end(zone, *end));
@@ -245,7 +305,7 @@ impl<'t, 'r> Weighed<'t, 'r> {
             return false;
         };
         let Some(next) = Date::from_day_number(day.day_number() + 1) else { return false };
-        self.at.can_be_in(midnight(zone, next), day_end(zone, next)) && !self.possession.ended_by_next
+        self.at.can_be_in(back.latest, day_end(zone, next)) && !self.possession.ended_by_next
     }
 
     /// Whether another pickup is recorded between the return and the occasion.
@@ -280,7 +340,8 @@ impl<'t, 'r> Weighed<'t, 'r> {
             };
         }
         if !self.at.is_in(possession.pickup.earliest, possession.giving_back.latest) {
-            return format!("Planned {days}; handed over or given back at about that time.");
+            let when = if self.is_within_its_minute() { "within that minute" } else { "at about that time" };
+            return format!("Planned {days}; handed over or given back {when}.");
         }
         match (self.planned, possession.pickup.recorded, possession.giving_back.recorded) {
             (true, true, true) => format!("Handed over before and given back after it, within {days}."),
@@ -298,6 +359,14 @@ impl<'t, 'r> Weighed<'t, 'r> {
         }
     }
 
+    /// Whether only the seconds, which the time lacks, tell if it was before or after the recorded pickup or return.
+    fn is_within_its_minute(&self) -> bool {
+        let Occurrence::WithinMinute(one, other) = self.at else { return false };
+        let possession = self.possession;
+        let moments = [possession.pickup.earliest, possession.giving_back.latest];
+        one == other && moments.iter().any(|moment| one < *moment && *moment < one.plus_millis(MINUTE.into()))
+    }
+
     /// The reason of a rental that is not given back, before or after its planned days.
     fn reason_outside(&self, days: &str) -> String {
         let rental = self.possession.rental;
@@ -312,7 +381,22 @@ impl<'t, 'r> Weighed<'t, 'r> {
         }
     }
 
+    /// The reason of a rental whose customer can have left the vehicle parked.
+    fn reason_parked(&self, days: &str) -> String {
+        let (back, zone) = (self.possession.giving_back, self.possession.rental.time_zone);
+        let stayed = "and the vehicle can have stayed parked";
+        if !back.recorded {
+            return format!("Planned {days}, so given back the day before, {stayed}.");
+        }
+        let (midnight, _) = self.at.day(zone);
+        let when = if midnight <= back.latest { "earlier that day" } else { "the day before" };
+        format!("Given back {when}, {stayed}; planned {days}.")
+    }
+
     fn reason_against(&self, days: &str) -> String {
+        if self.parked {
+            return self.reason_parked(days);
+        }
         let possession = self.possession;
         if self.ruled_out_by_another {
             return format!("Planned {days}, but another rental had the vehicle at that time.");
@@ -329,9 +413,6 @@ impl<'t, 'r> Weighed<'t, 'r> {
             (false, true, _) => format!("Planned {days}, but the rental before was given back later."),
             (false, false, _) => format!("Planned {days}, but handed over later."),
             (true, _, true) => format!("Planned {days}, but the vehicle was handed over to the next rental before."),
-            (true, ..) if self.was_given_back_the_day_before() && !self.planned => {
-                format!("Given back within a day before; planned {days}.")
-            }
             (true, ..) => format!("Planned {days}, but given back before."),
         }
     }

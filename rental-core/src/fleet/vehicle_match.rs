@@ -88,11 +88,8 @@ impl Holders {
             {
                 let own = tags.iter().chain(&plates).find(|(owner, _)| owner == vehicle);
                 let held = own.map(|(_, one)| format!("the {} {}", one.kind_in_words(), one.time_in_words()));
-                let known = match at {
-                    Occurrence::At(..) => "the clocks showed the time twice",
-                    Occurrence::Within(..) => "only the day is known",
-                };
-                VehicleMatch::Unclear(format!("Vehicle {vehicle} had {}, and {known}.", held.unwrap_or_default()))
+                let held = held.unwrap_or_default();
+                VehicleMatch::Unclear(format!("Vehicle {vehicle} had {held}, and {}.", at.doubt()))
             }
             (VehicleMatch::None, _) => match self.by_tag.first().or_else(|| self.by_plate.first()) {
                 Some((vehicle, other)) => {
@@ -236,7 +233,7 @@ fn agreed(by_tag: &[VehicleId], by_plate: &[VehicleId], at: Option<Occurrence>) 
     let both: Vec<VehicleId> = by_tag.iter().filter(|id| by_plate.contains(id)).copied().collect();
     let several = |count: usize, what: &str| {
         let then = match at {
-            Some(Occurrence::At(..)) => format!("had this {what} at that time"),
+            Some(Occurrence::At(..) | Occurrence::WithinMinute(..)) => format!("had this {what} at that time"),
             Some(Occurrence::Within(..)) => format!("had this {what} on that day"),
             None => format!("have or had this {what}"),
         };

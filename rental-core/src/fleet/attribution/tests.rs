@@ -277,11 +277,132 @@ fn who_was_only_planned_for_the_day_does_not_make_a_recorded_rental_unclear() {
 }
 
 #[test]
-fn a_violation_within_a_day_after_the_return_is_shown_and_a_toll_is_not() {
+fn a_violation_on_the_day_after_the_return_is_shown_and_a_toll_is_not() {
     let back = [rental(1, "COMPLETED", ("2026-06-01", "2026-06-05"), None, None)];
     assert_eq!(judged(&back, "2026-06-06T12:00:00Z", Occasion::Parking), "unclear");
     assert_eq!(judged(&back, "2026-06-07T12:00:00Z", Occasion::Parking), "nobody");
     assert_eq!(judged(&back, "2026-06-06T12:00:00Z", Occasion::Driving), "nobody");
+}
+
+/// June 5 ends in New York at 04:00 UTC of June 6, and the day after it a day later.
+#[test]
+fn a_parked_vehicle_can_be_ticketed_from_its_return_to_the_end_of_the_next_day() {
+    let (up, back) = (Some("2026-06-01T14:00:00Z"), Some("2026-06-05T14:00:00Z"));
+    for planned in ["2026-06-05", "2026-06-04"] {
+        let alone = [rental(1, "COMPLETED", ("2026-06-01", planned), up, back)];
+        let why = |when: &str| match decide(&alone, VEHICLE, When { at: Some(at(when)), on: None }, Occasion::Parking) {
+            Verdict::Unclear(why, candidates) => {
+                assert_eq!(candidates.len(), 1, "{candidates:?}");
+                why
+            }
+            other => panic!("{when}: {other:?}"),
+        };
+        let days = format!("planned 2026-06-01 to {planned}.");
+        for when in ["2026-06-05T14:00:01Z", "2026-06-05T15:00:00Z", "2026-06-06T03:59:59Z"] {
+            assert_eq!(
+                why(when),
+                format!("Given back earlier that day, and the vehicle can have stayed parked; {days}")
+            );
+        }
+        for when in ["2026-06-06T04:00:00Z", "2026-06-07T03:00:00Z", "2026-06-07T03:59:59Z"] {
+            assert_eq!(why(when), format!("Given back the day before, and the vehicle can have stayed parked; {days}"));
+        }
+        assert_eq!(judged(&alone, "2026-06-07T04:00:00Z", Occasion::Parking), "nobody");
+        assert_eq!(judged(&alone, "2026-06-05T15:00:00Z", Occasion::Driving), "nobody");
+    }
+    // The next customer came later that day, and by plan only.
+    let next = |up| of(8, rental(2, "COMPLETED", ("2026-06-05", "2026-06-08"), up, None));
+    let first = rental(1, "COMPLETED", ("2026-06-01", "2026-06-05"), up, back);
+    assert_eq!(judged(&[first.clone(), next(None)], "2026-06-05T15:00:00Z", Occasion::Parking), "unclear");
+    let extension = of(7, next(None));
+    assert_eq!(judged(&[first.clone(), extension], "2026-06-05T15:00:00Z", Occasion::Parking), "2", "one customer");
+    let later = next(Some("2026-06-05T18:00:00Z"));
+    assert_eq!(judged(&[first.clone(), later.clone()], "2026-06-05T15:00:00Z", Occasion::Parking), "unclear");
+    assert_eq!(judged(&[first, later], "2026-06-05T19:00:00Z", Occasion::Parking), "2");
+}
+
+/// A rental can have had the vehicle on days that were not planned.
+#[test]
+fn who_had_the_vehicle_at_another_time_of_the_day_is_listed_with_the_reason() {
+    let (up, back) = (Some("2026-06-05T14:00:00Z"), Some("2026-06-12T14:00:00Z"));
+    let late = rental(1, "COMPLETED", ("2026-06-01", "2026-06-11"), Some("2026-06-01T14:00:00Z"), back);
+    let early = rental(1, "COMPLETED", ("2026-06-10", "2026-06-12"), up, back);
+    let mut open = rental(1, "COMPLETED", ("2026-06-01", ""), up, back);
+    open.start_date = None;
+    for (rental, when, expected) in [
+        (&late, "2026-06-12T15:00:00Z", "Planned 2026-06-01 to 2026-06-11, but given back before."),
+        (&early, "2026-06-05T13:00:00Z", "Planned 2026-06-10 to 2026-06-12, but handed over later."),
+        (&open, "2026-06-05T13:00:00Z", "Planned without dates, but handed over later."),
+        (&open, "2026-06-12T15:00:00Z", "Planned without dates, but given back before."),
+    ] {
+        let decided =
+            decide(std::slice::from_ref(rental), VEHICLE, When { at: Some(at(when)), on: None }, Occasion::Driving);
+        let Verdict::Nobody(why, candidates) = decided else { panic!("{when}: {decided:?}") };
+        assert_eq!(why, "What is recorded rules out every rental of that day.", "{when}");
+        assert_eq!(candidates.iter().map(|one| one.reason.as_str()).collect::<Vec<_>>(), [expected]);
+    }
+    let days = ["2026-06-04T13:00:00Z", "2026-06-13T15:00:00Z"];
+    for when in days {
+        let decided = decide(&[early.clone()], VEHICLE, When { at: Some(at(when)), on: None }, Occasion::Driving);
+        let Verdict::Nobody(why, candidates) = decided else { panic!("{when}: {decided:?}") };
+        assert_eq!(why, "By what is recorded and planned, no rental had the vehicle on that day.");
+        assert!(candidates.is_empty(), "{candidates:?}");
+    }
+}
+
+/// The return was marked when nobody knew its time any more, so it is not recorded.
+#[test]
+fn a_rental_that_was_completed_late_ends_by_its_plan_or_by_the_next_handover() {
+    let up = Some("2026-06-01T14:00:00Z");
+    let alone = [rental(1, "COMPLETED", ("2026-06-01", "2026-06-05"), up, None)];
+    check(&alone, "2026-06-05T12:00:00Z", "1");
+    for when in ["2026-06-06T12:00:00Z", "2026-06-20T12:00:00Z", "2026-09-01T12:00:00Z"] {
+        check(&alone, when, "nobody");
+    }
+    let next = |day: &str| {
+        let up = format!("2026-06-0{day}T14:00:00Z");
+        of(8, rental(2, "COMPLETED", ("2026-06-06", "2026-06-09"), Some(&up), None))
+    };
+    check(&[alone[0].clone(), next("5")], "2026-06-05T15:00:00Z", "2");
+    check(&[alone[0].clone(), next("7")], "2026-06-06T12:00:00Z", "nobody");
+}
+
+/// Many statements have no seconds: 08:43 can be any second of that minute.
+#[test]
+fn a_time_without_seconds_is_clear_when_it_holds_for_the_whole_minute() {
+    let both = |back: &str, up: &str| {
+        let (back, up) = (format!("2026-06-05T{back}Z"), format!("2026-06-05T{up}Z"));
+        [
+            rental(1, "COMPLETED", ("2026-06-01", "2026-06-05"), Some("2026-06-01T14:00:00Z"), Some(&back)),
+            of(8, rental(2, "ACTIVE", ("2026-06-05", "2026-06-09"), Some(&up), None)),
+        ]
+    };
+    let within = both("12:43:20", "12:43:25");
+    for (when, expected) in [
+        ("2026-06-05T12:42:00Z", "1"),
+        ("2026-06-05T12:43:00Z", "unclear"),
+        ("2026-06-05T12:43:01Z", "1"),
+        ("2026-06-05T12:43:22Z", "nobody"),
+        ("2026-06-05T12:43:25Z", "2"),
+        ("2026-06-05T12:44:00Z", "2"),
+    ] {
+        check(&within, when, expected);
+    }
+    let when = When { at: Some(at("2026-06-05T12:43:00Z")), on: None };
+    let Verdict::Unclear(why, candidates) = decide(&within, VEHICLE, when, Occasion::Driving) else {
+        panic!("it is unclear")
+    };
+    assert_eq!(why, "2 rentals come into question.");
+    for (one, days) in candidates.iter().zip(["2026-06-01 to 2026-06-05", "2026-06-05 to 2026-06-09"]) {
+        assert_eq!(one.reason, format!("Planned {days}; handed over or given back within that minute."));
+    }
+    // Times to the minute on both sides agree.
+    check(&both("12:43:00", "12:43:00"), "2026-06-05T12:43:00Z", "2");
+    check(&both("12:43:00", "12:44:00"), "2026-06-05T12:43:00Z", "nobody");
+    check(&both("12:44:00", "12:44:00"), "2026-06-05T12:43:00Z", "1");
+    // One customer extended the rental: whenever it was, the same one pays.
+    let [first, second] = both("12:43:20", "12:43:20");
+    check(&[first, of(7, second)], "2026-06-05T12:43:00Z", "1");
 }
 
 /// Clocks went back on 2026-11-01 at 02:00: 01:30 came at 05:30 and at 06:30 UTC.
