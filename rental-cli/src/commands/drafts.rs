@@ -1,4 +1,4 @@
-//! `invoices draft-all`: one invoice for each completed rental that is not billed.
+//! `invoices draft-all`: the invoices of everything that is completed and not billed.
 
 use crate::{
     client::{access::Access, request::Request},
@@ -18,6 +18,7 @@ use rental_core::{
     value::Money,
 };
 use serde_json::{Value, json};
+use std::collections::HashSet;
 
 /// The members of a row.
 const MEMBERS: [&str; 10] = [
@@ -37,9 +38,7 @@ const SHOWN: [&str; 7] = ["customer_name", "start_date", "invoice_number", "toll
 
 pub(super) fn command() -> Command {
     let command = Command::new("draft-all")
-        .about(
-            "Create an invoice for each completed rental that is not billed, with its tolls and violations (operator)",
-        )
+        .about("Create the invoices of all that is completed and not billed: rentals, tolls and violations (operator)")
         .arg(collection::organization("Organization that bills"))
         .arg(Arg::new("dry_run").long("dry-run").action(ArgAction::SetTrue).help("Only show what would be billed"))
         .arg(confirm::yes_on_terminal());
@@ -59,6 +58,14 @@ struct Done {
     invoices: u64,
     skipped: u64,
     total: Money,
+    /// The rentals that could not be billed.
+    refused: HashSet<String>,
+    /// Whether a draft of this pass left something for another invoice.
+    more: bool,
+    /// The rental of the last draft, if that left something which the next draft bills.
+    continued: Option<String>,
+    /// Whether a draft left something that no other draft of the list bills.
+    unread: bool,
     /// The currency of the organization; `None` before the first draft.
     currency: Option<String>,
 }
@@ -69,23 +76,13 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
     if !dry_run && confirm::asks_on_terminal(matches) {
         ask(matches, &path, session)?;
     }
-    let (mut done, mut cursor) = (Done::default(), None::<String>);
-    let mut progress = Progress::count(None, "rentals looked at");
+    let mut done = Done::default();
+    let mut progress = Progress::count(None, "drafts looked at");
     loop {
-        let after = cursor.as_ref().map(|cursor| ("starting_after".to_owned(), cursor.clone()));
-        let query = [("limit".to_owned(), "20".to_owned())].into_iter().chain(after).collect();
-        let page = session.send(&Request::get(Access::Operator, &path).with_query(query));
-        let page = page.and_then(|page| Page::read(&page)).inspect_err(|_| done.note_created(dry_run, session))?;
-        for draft in &page.data {
-            let draft = Record::read(draft.get())?;
-            if let Err(failure) = done.bill(&draft, &path, dry_run, session) {
-                done.note_created(dry_run, session);
-                return Err(failure);
-            }
-        }
-        progress.at(done.rows.len() as u64);
-        cursor = next_page(page.has_more, page.next_cursor, cursor.as_deref())?;
-        if cursor.is_none() {
+        let before = done.invoices;
+        done.pass(&path, dry_run, session, &mut progress)?;
+        // Each pass bills something, so that this ends.
+        if dry_run || !std::mem::take(&mut done.more) || done.invoices == before {
             break;
         }
     }
@@ -109,21 +106,9 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
 /// Asks a person whether to create these invoices: a run cannot be undone, each invoice has to be voided. With nothing to create
 /// it does not ask.
 fn ask(matches: &ArgMatches, path: &[&str], session: &Session) -> Result<(), Failure> {
-    let (mut planned, mut cursor) = (Done::default(), None::<String>);
-    let mut progress = Progress::count(None, "rentals looked at");
-    loop {
-        let after = cursor.as_ref().map(|cursor| ("starting_after".to_owned(), cursor.clone()));
-        let query = [("limit".to_owned(), "20".to_owned())].into_iter().chain(after).collect();
-        let page = Page::read(&session.send(&Request::get(Access::Operator, path).with_query(query))?)?;
-        for draft in &page.data {
-            planned.bill(&Record::read(draft.get())?, path, true, session)?;
-        }
-        progress.at(planned.rows.len() as u64);
-        cursor = next_page(page.has_more, page.next_cursor, cursor.as_deref())?;
-        if cursor.is_none() {
-            break;
-        }
-    }
+    let mut planned = Done::default();
+    let mut progress = Progress::count(None, "drafts looked at");
+    planned.pass(path, true, session, &mut progress)?;
     progress.finish();
     if planned.invoices == 0 {
         return Ok(());
@@ -153,7 +138,7 @@ fn note_unbilled(spec: &ResourceSpec, organization: &str, session: &Session) {
         let at_least = if page.has_more { "at least " } else { "" };
         let (has, none) = if count == 1 { ("has", "it has none") } else { ("have", "they have none") };
         session.out.note(&format!(
-            "{at_least}{} {has} a customer and no invoice: the rental is not completed, or was billed before, or {none}; `rental-cli {plural} list --billed false` shows them, and `rental-cli invoices create --customer EMAIL --line {}:NUMBER` bills one",
+            "{at_least}{} {has} a customer and no invoice: the rental is not completed, or has no price, or {none}; `rental-cli {plural} list --billed false` shows them, and `rental-cli invoices create --customer EMAIL --line {}:NUMBER` bills one",
             counted(count, spec.plural),
             spec.object,
             plural = spec.plural
@@ -193,8 +178,54 @@ impl Done {
         }
     }
 
+    /// Goes through the list of drafts once.
+    fn pass(
+        &mut self,
+        path: &[&str],
+        dry_run: bool,
+        session: &Session,
+        progress: &mut Progress,
+    ) -> Result<(), Failure> {
+        let mut cursor = None::<String>;
+        loop {
+            let after = cursor.as_ref().map(|cursor| ("starting_after".to_owned(), cursor.clone()));
+            let query = [("limit".to_owned(), "20".to_owned())].into_iter().chain(after).collect();
+            let page = session.send(&Request::get(Access::Operator, path).with_query(query));
+            let page = page.and_then(|page| Page::read(&page)).inspect_err(|_| self.note_created(dry_run, session))?;
+            for draft in &page.data {
+                let draft = Record::read(draft.get())?;
+                if let Err(failure) = self.bill(&draft, path, dry_run, session) {
+                    self.note_created(dry_run, session);
+                    return Err(failure);
+                }
+            }
+            progress.at(self.rows.len() as u64);
+            cursor = next_page(page.has_more, page.next_cursor, cursor.as_deref())?;
+            if cursor.is_none() {
+                self.unread |= self.continued.take().is_some();
+                return Ok(());
+            }
+        }
+    }
+
+    /// Notes whether a draft left something, and whether the next one of the same rental follows it.
+    fn note_rest(&mut self, draft: &Record) {
+        let rental = draft.text("rental_id");
+        self.unread |= self.continued.take().is_some_and(|before| Some(&before) != rental.as_ref());
+        if draft.text("more").as_deref() == Some("true") {
+            self.more = true;
+            self.continued = rental;
+        }
+    }
+
     /// Creates the invoice of one draft. In a dry run, and when the draft has a problem, only notes it.
     fn bill(&mut self, draft: &Record, path: &[&str], dry_run: bool, session: &Session) -> Result<(), Failure> {
+        let rental = draft.text("rental_id").unwrap_or_default();
+        if self.refused.contains(&rental) {
+            // Another pass lists again what an earlier one could not bill.
+            return Ok(());
+        }
+        self.note_rest(draft);
         let mut row = json!({});
         for name in MEMBERS {
             row[name] = draft.text(name).map_or(Value::Null, Value::from);
@@ -203,7 +234,6 @@ impl Done {
         let mut problem = draft.text("problem");
         let mut billed = draft.text("total");
         if problem.is_none() && !dry_run {
-            let rental = draft.text("rental_id").unwrap_or_default();
             let body = json!({"rental_id": rental, "with_tolls": true, "with_violations": true}).to_string();
             match session.send(&Request::post(Access::Operator, path, Some(body))) {
                 Ok(invoice) => {
@@ -226,6 +256,7 @@ impl Done {
         }
         if problem.is_some() {
             self.skipped += 1;
+            self.refused.insert(rental);
         } else {
             self.invoices += 1;
             self.total = self.total.plus(sum).unwrap_or(Money::MAX);
@@ -236,7 +267,7 @@ impl Done {
     }
 
     fn show(&self, dry_run: bool, session: &Session) -> Result<(), Failure> {
-        let Self { rows, invoices, skipped, total, currency } = self;
+        let Self { rows, invoices, skipped, total, currency, .. } = self;
         if session.out.json {
             let summary = json!({
                 "object": "invoice_run", "dry_run": dry_run, "invoices": invoices, "skipped": skipped,
@@ -266,6 +297,11 @@ impl Done {
         let would = if dry_run { "would be " } else { "" };
         let total = amount(&total.to_string(), currency.as_deref());
         session.out.note(&format!("{created} {would}created over {total}, {skipped} skipped"));
+        if dry_run && self.unread {
+            session.out.note(
+                "a customer has more unbilled tolls or violations than a dry run reads; a run without --dry-run bills those too",
+            );
+        }
         Ok(())
     }
 }

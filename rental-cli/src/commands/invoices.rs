@@ -18,8 +18,12 @@ use rental_core::{
     request::body::Verb,
     resources::{invoice::SPEC, rental},
 };
+use serde::{Deserialize, de::IgnoredAny};
 
 pub(crate) const GROUP: Group = Group { name: "invoices", command, run };
+
+/// The lines of an invoice of a rental that has no room for another toll.
+const FULL: usize = 198;
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Organization };
 
@@ -72,7 +76,9 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
             let body = serde_json::json!({
                 "rental_id": rental, "with_tolls": tolls, "with_violations": violations,
             });
-            Request::post(Access::Operator, &path, Some(body.to_string()))
+            let request = Request::post(Access::Operator, &path, Some(body.to_string()));
+            let invoice = session.object(&request.with_idempotency_key(chosen_key(matches)))?;
+            return note_rest(&invoice, session);
         }
         "credit" => return credit_notes::credit(matches, session),
         "draft-all" => return drafts::run(matches, session),
@@ -97,6 +103,24 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         _ => return COLLECTION.run(verb, matches, session),
     };
     session.object(&request.with_idempotency_key(chosen_key(matches))).map(drop)
+}
+
+/// Says that an invoice has as many lines as it can have, so that there may be more to bill.
+fn note_rest(invoice: &str, session: &Session) -> Result<(), Failure> {
+    #[derive(Deserialize)]
+    struct Billed {
+        #[serde(default)]
+        lines: Vec<IgnoredAny>,
+    }
+    let billed: Billed =
+        serde_json::from_str(invoice).map_err(|error| Failure::Unreadable(format!("an invoice: {error}")))?;
+    if billed.lines.len() >= FULL {
+        session.out.note(&format!(
+            "the invoice has {} lines, and one can have 200: run the command again until it says that nothing is left to bill",
+            billed.lines.len()
+        ));
+    }
+    Ok(())
 }
 
 fn create_command(examples: &[&str]) -> Command {

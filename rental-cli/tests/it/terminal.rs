@@ -283,6 +283,43 @@ fn a_run_of_invoices_succeeds_although_nobody_knows_what_is_not_attached() {
 }
 
 #[test]
+fn a_run_of_invoices_goes_on_until_nothing_is_left_and_its_dry_run_says_what_it_did_not_read() {
+    let cut = drafts(&["0.7"]).replace(r#""problem":null"#, r#""more":true,"problem":null"#);
+    let invoice = r#"{"id":"i","total":0.7}"#;
+    let none = verdicts(&[], false);
+    let script = [&cut, invoice, &drafts(&["0.7"]), invoice, &none, &none];
+    let server = FakeServer::new(script.into_iter().map(ok).collect());
+    let args = ["invoices", "draft-all", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"];
+    let shown = plain(&server, &args, 140);
+    assert!(shown.contains("2 invoices created over 1.40, 0 rentals skipped"), "{shown}");
+    let server = FakeServer::new([&cut, &none, &none].into_iter().map(|body| ok(body)).collect());
+    let shown = plain(&server, &[&args[..], &["--dry-run"]].concat(), 140);
+    assert!(shown.contains("more unbilled tolls or violations than a dry run reads"), "{shown}");
+    let both = drafts(&["0.7", "0.7"]).replacen(r#""problem":null"#, r#""more":true,"problem":null"#, 1);
+    let server = FakeServer::new([&both, &none, &none].into_iter().map(|body| ok(body)).collect());
+    let shown = plain(&server, &[&args[..], &["--dry-run"]].concat(), 140);
+    assert!(shown.contains("2 invoices would be created over 1.40") && !shown.contains("than a dry run"), "{shown}");
+}
+
+#[test]
+fn an_invoice_without_room_for_another_toll_says_how_to_go_on() {
+    let create = [
+        "invoices",
+        "create",
+        "--organization",
+        "0190d0f2-7c3a-7cc0-8000-000000000000",
+        "--rental",
+        "0190d0f2-7c3a-7cc0-8000-000000000003",
+        "--with-tolls",
+    ];
+    for (lines, is_full) in [(198, true), (197, false)] {
+        let lines = vec!["{}"; lines].join(",");
+        let shown = plain(&FakeServer::new(vec![ok(&format!(r#"{{"id":"i","lines":[{lines}]}}"#))]), &create, 140);
+        assert_eq!(shown.contains("run the command again until it says that nothing is left"), is_full, "{shown}");
+    }
+}
+
+#[test]
 fn a_run_of_invoices_that_fails_on_the_way_says_what_it_created() {
     let more =
         drafts(&["0.7"]).replace(r#""has_more":false,"next_cursor":null"#, r#""has_more":true,"next_cursor":"1""#);

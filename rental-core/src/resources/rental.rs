@@ -288,7 +288,8 @@ impl Rental {
     }
 
     /// Whether it is completed, and something of its price is left to bill or it has no price and no invoice.
-    fn awaits_invoice(&self) -> bool {
+    #[must_use]
+    pub fn awaits_invoice(&self) -> bool {
         let left = match self.price() {
             Some(_) => !self.left_to_bill().is_zero(),
             None => self.invoice_ids.is_empty(),

@@ -1,5 +1,8 @@
 //! Drafts: what an invoice of a completed rental would bill, and the invoices that an operator makes of them.
 
+mod pages;
+mod unbilled;
+
 use crate::{
     endpoint::{BodySchema, Endpoint, Parameter, Request, get, post},
     guard::{Operator, Reader},
@@ -13,35 +16,32 @@ use crate::{
 };
 use rental_core::{
     error::{Error, FieldCode},
-    operations::{self, Create, Edge, Intent, Listed, Preparing},
+    operations::{self, Create, Edge, Intent, Preparing},
     request::page::{self, ListQuery},
     resources::{
-        Attributable, Billable, Resource,
-        customer::Customer,
+        Billable, Resource,
         invoice::{self, Invoice},
         organization::Organization,
         parse,
-        rental::{self, Rental, unbilled_look_up},
-        toll::Toll,
-        violation::Violation,
+        rental::{self, Rental},
     },
-    store::{Store, all_sound, get_each},
-    value::{Date, InvoiceId, Money, Name, Timestamp},
+    store::Store,
+    value::{InvoiceId, Money},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::cmp::Reverse;
+use unbilled::{Charge, Item, Unbilled, Wanted};
 
-/// Most lines of an invoice for tolls and violations: beside them it has one for its rental and two for fees.
-const MOST_LINES: usize = 197;
-/// Most pages of a customer's unbilled tolls, or violations, that are read for one rental.
-const MOST_PAGES: usize = 10;
+/// Most lines of an invoice for the rental, tolls and violations: beside them it has two for fees.
+const MOST_LINES: usize = 198;
 
 /// The endpoints of this file.
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let path = "/admin/v1/organizations/{organization}/invoices/drafts";
     let list = get(path)
-        .about(&invoice::SPEC, "listInvoiceDrafts", "List completed rentals that are not billed")
-        .says("Lists completed rentals of which something is left to bill, newest first, each with the lines of the invoice that POST makes of it. Changes nothing.")
+        .about(&invoice::SPEC, "listInvoiceDrafts", "List what is completed and not billed")
+        .says("Lists completed rentals of which something is left to bill, each with the lines of the invoice that POST makes of it: first those of which the price is not billed, newest first, then those with unbilled tolls or violations only. A rental that needs several invoices is listed for each of them. A page can be short, or empty, before the last one. Changes nothing.")
         .parameters(["Limit", "StartingAfter"].map(Parameter::Shared).into())
         .replies("InvoiceDraftList")
         .without_revision()
@@ -49,7 +49,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         .reader(|request| Box::pin(list(request)));
     let create = post(path)
         .about(&invoice::SPEC, "createInvoiceOfRental", "Create the invoice of a rental")
-        .says("Bills what is left of the rental's price, and the unbilled tolls and violations of its customer that belong to it. The rental may have any status.")
+        .says("Bills what is left of the rental's price, and the unbilled tolls and violations of its customer that belong to it, as many as an invoice can have. The rental may have any status.")
         .takes(BodySchema::Own(body()))
         .replies("Invoice")
         .operator(|request| Box::pin(create(request)));
@@ -59,40 +59,13 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 async fn list(request: Request<'_, Reader>) -> Handled {
     let Request { app, call, id, .. } = request;
     let organization = collections::organization_named(app.store(), id).await?;
-    page::parameters(call.query(), &["limit", "starting_after"])?;
-    let query = ListQuery::parse(call.query(), &rental::SPEC)?;
-    Ok(listed(app, page_of(app.store(), &organization, &query).await?))
-}
-
-/// A page of drafts, of the rentals that have an entry in the look-up. One that needs a damaged row is left out.
-async fn page_of(store: &dyn Store, organization: &Organization, query: &ListQuery) -> Result<Listed, Error> {
-    let look_up = unbilled_look_up();
-    let mut span = look_up.span(organization.id, &rental::SPEC);
-    if let Some(after) = query.starting_after {
-        span = span.before_id(&look_up.prefix(organization.id, &rental::SPEC), after);
-    }
-    let (mut found, mut damaged) = operations::sound_page(store, &span, query.limit).await?;
-    let has_more = found.len() > query.limit;
-    found.truncate(query.limit);
-    let last = found.last().and_then(|record| record.key.id()).filter(|_| has_more);
-    let mut rentals: Vec<Rental> = Vec::with_capacity(found.len());
-    for record in &found {
-        rentals.extend(Error::note_damage(parse(&record.key, &record.value), &mut damaged)?);
-    }
-    let customers: Vec<_> = rentals.iter().map(|rental| Customer::key(organization.id, rental.customer_id)).collect();
-    let customers = get_each(store, &customers).await?;
-    let mut rows = Vec::with_capacity(rentals.len());
-    for (rental, customer) in rentals.iter().zip(customers) {
-        let row = async {
-            let customer = customer.map_err(Error::Damaged)?;
-            let customer: Option<Customer> = customer.map(|record| parse(&record.key, &record.value)).transpose()?;
-            let draft = draft(store, organization, rental, [true, true]).await?;
-            Ok(draft.row(rental, customer.map(|customer| customer.full_name)))
-        };
-        rows.extend(Error::note_damage(row.await, &mut damaged)?);
-    }
-    let list = json!({"object": "list", "has_more": has_more, "next_cursor": last, "data": rows});
-    Ok(Listed { body: list.to_string().into(), damaged })
+    let sent = page::parameters(call.query(), &["limit", "starting_after"])?;
+    let of = |name: &str| sent.iter().find(|(sent, _)| sent == name).map(|(_, value)| value.as_str());
+    // The cursor is not that of a list in order of creation.
+    let limit = of("limit").map(|limit| format!("limit={limit}")).unwrap_or_default();
+    let limit = ListQuery::parse(&limit, &rental::SPEC)?.limit;
+    let after = of("starting_after");
+    Ok(listed(app, pages::page_of(app.store(), &organization, limit, after).await?))
 }
 
 #[derive(Deserialize)]
@@ -134,7 +107,7 @@ impl Intent for InvoiceOfRental<'_> {
                 error => error,
             })?;
             let rental: Rental = parse(&record.key, &record.value)?;
-            let draft = draft(store, organization, &rental, [asked.with_tolls, asked.with_violations]).await?;
+            let draft = of_rental(store, organization, &rental, [asked.with_tolls, asked.with_violations]).await?;
             if let Some(problem) = draft.problem {
                 return Err(Error::Conflict(problem.into()));
             }
@@ -184,7 +157,7 @@ impl Draft {
         self.lines.push(json!({"description": format!("{what} fee: {count} × {each}"), "amount": all}));
     }
 
-    fn row(self, rental: &Rental, customer: Option<Name>) -> Value {
+    fn row(self, rental: &Rental, customer: &Value) -> Value {
         json!({
             "object": "invoice_draft", "rental_id": rental.id, "customer_id": rental.customer_id,
             "customer_name": customer, "start_date": rental.start_date, "end_date": rental.end_date, "lines": self.lines,
@@ -194,32 +167,57 @@ impl Draft {
     }
 }
 
-/// Drafts the invoice of a rental, with tolls and with violations as asked.
+/// Drafts the next invoice of a rental, with tolls and with violations as asked.
+async fn of_rental(
+    store: &dyn Store,
+    organization: &Organization,
+    rental: &Rental,
+    with: [bool; 2],
+) -> Result<Draft, Error> {
+    let wanted = Wanted::Of(rental.id, with, MOST_LINES);
+    let unbilled = Unbilled::read(store, organization, rental.customer_id, wanted).await?;
+    let (mut draft, used) = draft(store, organization, rental, unbilled.of(rental.id), true).await?;
+    draft.is_cut = unbilled.is_cut || used < unbilled.of(rental.id).len();
+    if draft.lines.is_empty() && draft.is_cut {
+        draft.problem = Some(
+            "Nothing of this rental was found that is left to bill, but its customer has more unbilled tolls or violations than \
+             one request reads. Bill the others first, or name those of this rental in the lines of an invoice.",
+        );
+    }
+    Ok(draft)
+}
+
+/// Drafts an invoice of a rental that bills the first of these items, and what is left of its price unless an earlier draft of
+/// the same list does. Returns how many of the items it bills.
 async fn draft(
     store: &dyn Store,
     organization: &Organization,
     rental: &Rental,
-    [tolls, violations]: [bool; 2],
-) -> Result<Draft, Error> {
+    items: &[Item],
+    with_price: bool,
+) -> Result<(Draft, usize), Error> {
     let mut draft = Draft::default();
     let left = rental.left_to_bill();
-    if !left.is_zero() {
+    if with_price && !left.is_zero() {
         draft.add("rental_id", &rental.id, left);
     }
-    let (mut new_tolls, mut new_violations) = (0, 0);
-    if tolls {
-        (draft.tolls, new_tolls) = add::<Toll>(store, organization, rental, "toll_id", &mut draft).await?;
+    let items = &items[..items.len().min(MOST_LINES - draft.lines.len())];
+    let mut new = [0; 2];
+    for Item { place: (kind, Reverse(id)), left, invoices } in items {
+        let (member, count) = match kind {
+            Charge::Toll => ("toll_id", &mut draft.tolls),
+            Charge::Violation => ("violation_id", &mut draft.violations),
+        };
+        *count += 1;
+        new[*kind as usize] += u32::from(has_fee(store, organization, rental, invoices).await?);
+        draft.add(member, id, *left);
     }
-    if violations {
-        (draft.violations, new_violations) =
-            add::<Violation>(store, organization, rental, "violation_id", &mut draft).await?;
-    }
-    draft.add_fee("Toll", new_tolls, organization.toll_fee, organization);
-    draft.add_fee("Violation", new_violations, organization.violation_fee, organization);
+    draft.add_fee("Toll", new[0], organization.toll_fee, organization);
+    draft.add_fee("Violation", new[1], organization.violation_fee, organization);
     let taxed = organization.taxed(draft.sum);
     (draft.tax, draft.total) = (taxed.map(|(tax, _)| tax), taxed.map_or(draft.sum, |(_, total)| total));
     draft.problem = match rental.price() {
-        None if rental.invoice_ids.is_empty() => {
+        None if rental.invoice_ids.is_empty() && with_price => {
             Some("This rental has no price. Set its `final_price`, or create an invoice with the amount in a line.")
         }
         _ if draft.lines.is_empty() => Some("Nothing of this rental is left to bill."),
@@ -228,43 +226,7 @@ async fn draft(
         ),
         _ => None,
     };
-    Ok(draft)
-}
-
-/// Adds what belongs to the rental of the unbilled tolls or violations of its customer. Returns how many there are, and how
-/// many of them have a fee.
-async fn add<T: Attributable + Billable>(
-    store: &dyn Store,
-    organization: &Organization,
-    rental: &Rental,
-    member: &str,
-    draft: &mut Draft,
-) -> Result<(usize, u32), Error> {
-    let mut new = 0;
-    let mut query = ListQuery::parse(&format!("billed=false&customer={}&limit=100", rental.customer_id), T::SPEC)?;
-    let before = draft.lines.len();
-    for _ in 0..MOST_PAGES {
-        let span = query.span(organization.id, T::SPEC).ok_or_else(|| Error::Internal("a list has no span".into()))?;
-        let found = all_sound(store.scan(&span, query.limit).await?)?;
-        for record in &found {
-            let one: T = parse(&record.key, &record.value)?;
-            if !belongs(&one, rental) {
-                continue;
-            }
-            if draft.lines.len() > MOST_LINES {
-                draft.is_cut = true;
-                return Ok((draft.lines.len() - before, new));
-            }
-            new += u32::from(has_fee(store, organization, rental, one.account().1).await?);
-            draft.add(member, &one.id(), one.left_to_bill());
-        }
-        query.starting_after = found.last().and_then(|record| record.key.id());
-        if found.len() < query.limit {
-            return Ok((draft.lines.len() - before, new));
-        }
-    }
-    draft.is_cut = true;
-    Ok((draft.lines.len() - before, new))
+    Ok((draft, items.len()))
 }
 
 /// Whether a toll or violation on these invoices has a fee: once for each customer. It has another one when all of the earlier
@@ -287,25 +249,6 @@ async fn has_fee(
         }
     }
     Ok(true)
-}
-
-/// Whether a toll or violation of the rental's customer belongs to the rental: it was attached through the rental, or
-/// somebody attached it, and it happened during the rental.
-fn belongs<T: Attributable>(one: &T, rental: &Rental) -> bool {
-    match one.payer().rental {
-        Some(other) => other == rental.id,
-        None => during(rental, one.when()),
-    }
-}
-
-/// Whether it happened between the recorded times of the rental, else between its dates.
-fn during(rental: &Rental, (at, on): (Option<Timestamp>, Option<Date>)) -> bool {
-    if let (Some(at), Some(out), Some(back)) = (at, rental.activated_at, rental.completed_at) {
-        return out <= at && at <= back;
-    }
-    let day = at.map(|at| rental.time_zone.local(at).date()).or(on);
-    let (Some(day), Some(start), Some(end)) = (day, rental.start_date, rental.end_date) else { return false };
-    start <= day && day <= end
 }
 
 /// The body that makes the invoice of a rental.
@@ -342,7 +285,7 @@ fn schema() -> Value {
         "currency": text("ISO 4217 currency of the amounts."),
         "tolls": count("How many lines are tolls."),
         "violations": count("How many lines are violations."),
-        "more": {"type": "boolean", "description": "Whether not all tolls and violations fit, so that another invoice must follow."},
+        "more": {"type": "boolean", "description": "Whether not all tolls and violations fit, or not all were read, so that another invoice must follow."},
         "problem": {"type": ["string", "null"], "description": "Why no invoice can be made of it."},
     });
     shapes::page_of(named("InvoiceDraft", object("An invoice that could be made of a rental.", draft)))
