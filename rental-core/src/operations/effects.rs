@@ -3,12 +3,17 @@
 use crate::{
     error::Error,
     operations::holds,
-    resources::organization::Organization,
-    rows::claim::{claim_value, identity_key, read_claim},
+    resources::{Resource, credit_note::CreditNote, invoice::Invoice, organization::Organization, parse},
+    rows::{
+        claim::{claim_value, identity_key, read_claim},
+        key,
+    },
     schema::{Effects, IndexPrefix, ResourceSpec},
     store::{Batch, Key, Prior, Store, get_one},
+    value::{InvoiceId, Money, OrganizationId},
 };
 use bytes::Bytes;
+use serde::Deserialize;
 use uuid::Uuid;
 
 /// Adds the writes that turn the derived rows `before` into `after`, and the checks that they need.
@@ -42,14 +47,55 @@ pub(crate) async fn change(
         && let Some((billed, invoice)) = after.billed
         && (before.customer != after.customer || after.amount.is_some_and(|amount| amount < billed))
     {
-        return Err(Error::Conflict(format!(
-            "This {} is billed on invoice {invoice}. Void that invoice, or credit its line, before you change who pays or \
-             lower the amount below the {billed} that is billed.",
-            spec.object
-        )));
+        // What was credited for good is billed no more, though the object keeps it as billed so that no invoice bills it again.
+        let credited = credited(store, organization.id, spec, id).await?;
+        let left = billed.minus(credited).unwrap_or_default();
+        if before.customer != after.customer || after.amount.is_some_and(|amount| amount < left) {
+            let stands = match credited.is_zero() {
+                true => format!("the {billed} that is billed"),
+                false => format!("{left}: {billed} is billed, and of that {credited} is credited"),
+            };
+            return Err(Error::Conflict(format!(
+                "This {} is billed on invoice {invoice}. Void that invoice, or credit its line (with `rebill` if somebody else \
+                 pays), before you change who pays or lower the amount below {stands}.",
+                spec.object
+            )));
+        }
     }
     holds::change(store, organization.id, organization.booking_policy, &before.holds, (&after.holds, prior), batch)
         .await
+}
+
+/// What an object needs to find its invoices.
+#[derive(Deserialize)]
+struct Billed {
+    invoice_ids: Vec<InvoiceId>,
+}
+
+/// What credit notes credit of the lines for an object, without what can be billed again. Credit notes never change, so this
+/// only grows.
+async fn credited(
+    store: &dyn Store,
+    organization: OrganizationId,
+    spec: &'static ResourceSpec,
+    id: Uuid,
+) -> Result<Money, Error> {
+    let place = key::record(organization, spec, id);
+    let Some(record) = get_one(store, &place).await? else { return Ok(Money::default()) };
+    let of: Billed = serde_json::from_slice(&record.value)
+        .map_err(|error| Error::damaged_row(&place, &format!("it has no `invoice_ids`: {error}")))?;
+    let invoices: Vec<Key> = of.invoice_ids.iter().map(|id| Invoice::key(organization, *id)).collect();
+    let mut sum = Money::default();
+    for record in store.get(&invoices).await?.into_iter().flatten() {
+        let invoice: Invoice = parse(&record.key, &record.value)?;
+        let notes: Vec<Key> = invoice.credit_note_ids.iter().map(|id| CreditNote::key(organization, *id)).collect();
+        for record in store.get(&notes).await?.into_iter().flatten() {
+            let note: CreditNote = parse(&record.key, &record.value)?;
+            let own = note.lines.iter().filter(|line| line.rebill != Some(true) && line.bills(id));
+            sum = own.fold(sum, |sum, line| sum.plus(line.amount.unwrap_or_default()).unwrap_or(Money::MAX));
+        }
+    }
+    Ok(sum)
 }
 
 /// Adds a claim to the batch, unless another object has it.

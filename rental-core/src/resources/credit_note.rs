@@ -19,12 +19,13 @@ use crate::{
     },
     store::Key,
     value::{
-        CreditNoteId, Currency, CustomerId, FieldValue, FromField, InvoiceId, Money, Name, RentalId, Text, Timestamp,
-        TollId, ViolationId, objects,
+        CreditNoteId, Currency, CustomerId, FieldValue, FromField, Id, InvoiceId, Money, Name, RentalId, Text,
+        Timestamp, TollId, ViolationId, objects,
     },
 };
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use uuid::Uuid;
 
 /// The example of the lines in the documentation.
 const CREDIT_LINES: &str = "[{\"line\":0,\"description\":\"Extra cleaning\",\"amount\":25,\"rebill\":false,\
@@ -187,7 +188,10 @@ impl Create for CreditNote {
         }
         if invoice.credit_note_ids.len() >= MOST_INVOICES {
             return Err(Error::Conflict(format!(
-                "Invoice {number} has {MOST_INVOICES} credit notes, which is the most."
+                "Invoice {number} has {MOST_INVOICES} credit notes, which is the most, so no more of it can be credited. They credit \
+                 {} of its {}. One credit note can have all lines of an invoice: send them together.",
+                invoice.amount_credited,
+                invoice.total.unwrap_or_default()
             )));
         }
         let credited = credited(&invoice, context)?;
@@ -285,6 +289,12 @@ impl CreditLine {
         Source::of(self.rental_id, self.toll_id, self.violation_id).map(|(_, source)| source)
     }
 
+    /// Whether the line of the invoice bills the object with this id.
+    pub(crate) fn bills(&self, id: Uuid) -> bool {
+        let ids = [self.rental_id.map(Id::uuid), self.toll_id.map(Id::uuid), self.violation_id.map(Id::uuid)];
+        ids.contains(&Some(id))
+    }
+
     /// Checks the amount, and takes the rest from the line of the invoice.
     fn complete(
         &mut self,
@@ -379,7 +389,8 @@ impl CreditNote {
     /// Notes that the money was given back, and returns the event.
     ///
     /// # Errors
-    /// [`Error::Conflict`] when it was given back before, or when the invoice was not paid.
+    /// [`Error::Conflict`] when it was given back before, when the invoice was not paid, or when it was paid after this credit:
+    /// then the customer paid less.
     pub(crate) fn refund(&mut self, invoice: &Invoice, refund: Refund, now: Timestamp) -> Result<EventType, Error> {
         if let Some(before) = self.refunded_at {
             return Err(Error::Conflict(format!("This credit note was refunded already, on {before}.")));
@@ -389,6 +400,15 @@ impl CreditNote {
             return Err(Error::Conflict(format!(
                 "Invoice {number} is not paid, so there is nothing to give back. The credit lowers what the customer owes. If \
                  the customer has paid, mark the invoice as paid first."
+            )));
+        }
+        if let Some(paid) = invoice.paid_at.filter(|paid| self.created_at < *paid) {
+            let number = invoice.invoice_number.as_deref().unwrap_or_default();
+            let (note, credit) =
+                (self.credit_note_number.as_deref().unwrap_or_default(), self.total.unwrap_or_default());
+            return Err(Error::Conflict(format!(
+                "Credit note {note} was issued before invoice {number} was paid, on {paid}. So the customer owed {credit} less and \
+                 paid that much less: there is nothing to give back. Only a credit that is issued after the payment is refunded."
             )));
         }
         self.refunded_at = Some(refund.at.unwrap_or(now));

@@ -138,6 +138,8 @@ fn a_refund_is_noted_once_and_only_of_a_paid_invoice() {
     let error = refund(&Value::Null).error(409, "invalid_request_error", "state_conflict");
     assert!(error["message"].as_str().unwrap().starts_with("Invoice INV-000001 is not paid"), "{error}");
     act(&organization, "invoices", &invoice["id"], "pay", &Value::Null).ok();
+    let note = credit(&organization, &invoice, &json!({"lines": [{"line": 0, "amount": 1}]})).ok();
+    let refund = |body: &Value| act(&organization, "credit_notes", &note["id"], "refund", body);
     let bad = refund(&json!({"refunded_at": "yesterday", "refund_method": "x".repeat(101)})).bad_fields();
     assert_eq!(bad.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["refund_method", "refunded_at"]);
     let asked = json!({"refunded_at": "2026-06-05T10:00:00Z", "refund_method": "card", "refund_reference": "re_1"});
@@ -151,7 +153,53 @@ fn a_refund_is_noted_once_and_only_of_a_paid_invoice() {
         events["data"].as_array().unwrap().iter().map(|event| event["type"].as_str().unwrap()).collect();
     types.retain(|kind| kind.starts_with("credit_note"));
     types.sort_unstable();
-    assert_eq!(types, ["credit_note.created", "credit_note.refunded"]);
+    assert_eq!(types, ["credit_note.created", "credit_note.created", "credit_note.refunded"]);
+}
+
+#[test]
+fn a_credit_that_lowered_what_was_paid_is_not_refunded_and_a_later_one_is() {
+    let organization = Server::shared().organization();
+    let customer = organization.customer(json!({}));
+    let invoice = bill(&organization, &customer, &json!([{"description": "Stay", "amount": 100}]));
+    let part = |amount: u32| credit(&organization, &invoice, &json!({"lines": [{"line": 0, "amount": amount}]})).ok();
+    let before = part(30);
+    std::thread::sleep(std::time::Duration::from_millis(2));
+    act(&organization, "invoices", &invoice["id"], "pay", &Value::Null).ok();
+    let after = part(20);
+    let refund = |note: &Value| act(&organization, "credit_notes", &note["id"], "refund", &Value::Null);
+    let error = refund(&before).error(409, "invalid_request_error", "state_conflict");
+    let text = error["message"].as_str().unwrap();
+    assert!(text.starts_with("Credit note CN-000001 was issued before invoice INV-000001 was paid"), "{text}");
+    assert!(text.contains("owed 30 less"), "{text}");
+    refund(&after).ok();
+}
+
+#[test]
+fn what_an_agency_gives_back_after_the_line_was_credited_is_recorded() {
+    let organization = Server::shared().organization();
+    let customer = organization.customer(json!({}));
+    let header = "transaction_id,occurred_at,agency,plaza,plate,plate_state,transponder_number,amount\n";
+    let import = |amount: &str| {
+        let file = format!("{header}T1,2026-06-02T14:00:00Z,A,,X1,,,{amount}\n");
+        super::import(&organization, "tolls", "", &file).ok()
+    };
+    import("7");
+    let toll = super::all(&organization, "tolls")[0]["id"].as_str().unwrap().to_owned();
+    let path = format!("/v1/tolls/{toll}");
+    organization.patch(&path, &json!({"customer_id": customer})).ok();
+    let invoice = bill(&organization, &customer, &json!([{"toll_id": toll}]));
+    act(&organization, "invoices", &invoice["id"], "pay", &Value::Null).ok();
+    assert_eq!(super::counts(&import("-7")), [0, 0, 0, 0, 1], "it is billed");
+    credit(&organization, &invoice, &json!({"lines": [{"line": 0, "amount": 3}]})).ok();
+    let refused = import("-7");
+    let text = refused["errors"][0]["message"].as_str().unwrap();
+    assert!(text.contains("below 4: 7 is billed, and of that 3 is credited"), "{text}");
+    credit(&organization, &invoice, &json!({"lines": [{"line": 0}]})).ok();
+    assert_eq!(super::counts(&import("-7")), [0, 1, 0, 0, 0]);
+    let toll = organization.get(&path).ok();
+    assert_eq!((&toll["amount"], &toll["amount_billed"]), (&json!(0), &json!(7)));
+    assert_eq!(super::counts(&import("-7")), [0, 0, 1, 0, 0], "once");
+    assert_eq!(organization.get("/v1/tolls?billed=false").ok()["data"], json!([]), "nothing is billed again");
 }
 
 #[test]
