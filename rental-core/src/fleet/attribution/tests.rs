@@ -343,8 +343,9 @@ fn who_had_the_vehicle_at_another_time_of_the_day_is_listed_with_the_reason() {
     }
     let days = ["2026-06-04T13:00:00Z", "2026-06-13T15:00:00Z"];
     for when in days {
-        let decided = decide(&[early.clone()], VEHICLE, When { at: Some(at(when)), on: None }, Occasion::Driving);
-        let Verdict::Nobody(why, candidates) = decided else { panic!("{when}: {decided:?}") };
+        let when = When { at: Some(at(when)), on: None };
+        let decided = decide(std::slice::from_ref(&early), VEHICLE, when, Occasion::Driving);
+        let Verdict::Nobody(why, candidates) = decided else { panic!("{when:?}: {decided:?}") };
         assert_eq!(why, "By what is recorded and planned, no rental had the vehicle on that day.");
         assert!(candidates.is_empty(), "{candidates:?}");
     }

@@ -20,8 +20,8 @@ impl Rental {
         let today = self.time_zone.local(now).date();
         let noted = |planned| (!is_late(planned, today)).then_some(now);
         let (activated, completed) = match self.status {
-            RentalStatus::Active => (before.activated_at.or(noted(self.start_date)), None),
-            RentalStatus::Completed => (before.activated_at, before.completed_at.or(noted(self.end_date))),
+            RentalStatus::Active => (before.activated_at.or_else(|| noted(self.start_date)), None),
+            RentalStatus::Completed => (before.activated_at, before.completed_at.or_else(|| noted(self.end_date))),
             RentalStatus::Cancelled => (before.activated_at, before.completed_at),
             RentalStatus::New | RentalStatus::Approved => (None, None),
         };
