@@ -83,7 +83,7 @@ async fn credited(
     let place = key::record(organization, spec, id);
     let Some(record) = get_one(store, &place).await? else { return Ok(Money::default()) };
     let of: Billed = serde_json::from_slice(&record.value)
-        .map_err(|error| Error::damaged_row(&place, &format!("it has no `invoice_ids`: {error}")))?;
+        .map_err(|error| Error::damaged_row(&place, format!("it has no `invoice_ids`: {error}")))?;
     let invoices: Vec<Key> = of.invoice_ids.iter().map(|id| Invoice::key(organization, *id)).collect();
     let mut sum = Money::default();
     for record in store.get(&invoices).await?.into_iter().flatten() {

@@ -244,7 +244,7 @@ fn word_of(line: &Line, description: &str, words: &Words) -> Option<(&'static st
     })
 }
 
-/// A description in the language of the document, as far as the server wrote it: its first word, and the dates of a rental.
+/// A description in the language of the document, as far as the server wrote it: its first word, dates, and the amount of a fee.
 fn in_language(description: &str, line: &Line, words: &Words, language: InvoiceLanguage) -> String {
     let rest = word_of(line, description, words);
     let rest = rest.and_then(|(english, own)| Some((own, description.strip_prefix(english)?)));
@@ -256,8 +256,22 @@ fn in_language(description: &str, line: &Line, words: &Words, language: InvoiceL
         Some((start, end)) => {
             format!("{own} {} – {}", formats::date(start, language), formats::date(end, language))
         }
-        None => format!("{own}{rest}"),
+        None => format!("{own}{}", words_in_language(rest, line, language)),
     }
+}
+
+/// What follows the first word of a toll, a violation or a fee.
+fn words_in_language(rest: &str, line: &Line, language: InvoiceLanguage) -> String {
+    if line.source().is_some() {
+        let word = |word: &str| Date::parse(word).map_or_else(|| word.to_owned(), |date| formats::date(date, language));
+        return rest.split(' ').map(word).collect::<Vec<_>>().join(" ");
+    }
+    let fee = rest.rsplit_once(" × ").and_then(|(count, each)| {
+        let digits = each.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+        let digits = u32::try_from(digits).ok()?;
+        Some(format!("{count} × {}", formats::number(Money::parse(each, digits).ok()?, digits, language)))
+    });
+    fee.unwrap_or_else(|| rest.to_owned())
 }
 
 /// The language of the customer if an invoice can be in it, otherwise that of the organization.

@@ -140,6 +140,26 @@ fn names_in_every_script_are_extracted_as_they_are_written() {
 }
 
 #[test]
+fn dates_of_tolls_and_violations_and_amounts_of_fees_are_in_the_language_of_the_document() {
+    let mut toll = line("Toll MTAB&T RKB 2026-06-02 13:14 ABC1234", "7");
+    toll["toll_id"] = json!(ID);
+    let mut violation = line("Violation 4631234567 SPEED 2026-06-03", "50");
+    violation["violation_id"] = json!(ID);
+    let lines = [toll, violation, line("Toll fee: 3 × 1.50", "4.5"), line("Parking on 2026-06-04", "5")];
+    let invoice = invoice(&lines, "66.5", json!({}));
+    for (language, expected) in [
+        ("en", ["Toll MTAB&T RKB June 2, 2026 13:14 ABC1234", "SPEED June 3, 2026", "Toll fee: 3 × 1.50"]),
+        ("de", ["Maut MTAB&T RKB 2. Juni 2026 13:14 ABC1234", "SPEED 3. Juni 2026", "Mautgebühr: 3 × 1,50"]),
+        ("fr", ["MTAB&T RKB 2 juin 2026 13:14 ABC1234", "SPEED 3 juin 2026", "Frais de péage: 3 × 1,50"]),
+    ] {
+        let document = document(&organization(json!({})), &customer("Ada", language), &invoice, Preferences::default());
+        let text = text_of(&document);
+        has(&text, &expected);
+        has(&text, &["Parking on 2026-06-04"]);
+    }
+}
+
+#[test]
 fn a_credit_note_has_a_subtotal_when_its_tax_is_added() {
     for (included, total, subtotal) in [(false, "119", true), (true, "100", false)] {
         let tax = json!({"tax_name": "VAT", "tax_rate": 19, "tax_included": included, "tax_amount": 19});

@@ -1,5 +1,6 @@
 //! Drafts: what an invoice of a completed rental would bill, and the invoices that an operator makes of them.
 
+mod draft;
 mod pages;
 mod unbilled;
 
@@ -14,27 +15,22 @@ use crate::{
         shapes::{self, amount, described, integer, named, object, optional_id, text},
     },
 };
+use draft::{Draft, MOST_LINES, draft};
 use rental_core::{
     error::{Error, FieldCode},
     operations::{self, Create, Edge, Intent, Preparing},
     request::page::{self, ListQuery},
     resources::{
-        Billable, Resource,
-        invoice::{self, Invoice},
+        invoice,
         organization::Organization,
         parse,
         rental::{self, Rental},
     },
     store::Store,
-    value::{InvoiceId, Money},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::cmp::Reverse;
-use unbilled::{Charge, Item, Unbilled, Wanted};
-
-/// Most lines of an invoice for the rental, tolls and violations: beside them it has two for fees.
-const MOST_LINES: usize = 198;
+use unbilled::{Unbilled, Wanted};
 
 /// The endpoints of this file.
 pub(super) fn endpoints() -> Vec<Endpoint> {
@@ -125,48 +121,6 @@ impl Intent for InvoiceOfRental<'_> {
     }
 }
 
-/// The lines of an invoice that is not made yet.
-#[derive(Default)]
-struct Draft {
-    lines: Vec<Value>,
-    /// The sum of the lines, and what the customer pays.
-    sum: Money,
-    total: Money,
-    tax: Option<Money>,
-    tolls: usize,
-    violations: usize,
-    /// Whether the invoice cannot have, or the search did not reach, all that belongs to the rental.
-    is_cut: bool,
-    /// Why no invoice can be made.
-    problem: Option<&'static str>,
-}
-
-impl Draft {
-    /// Adds a line. A total of [`Money::MAX`] is a problem of the draft.
-    fn add(&mut self, member: &str, id: &dyn std::fmt::Display, left: Money) {
-        self.sum = self.sum.plus(left).unwrap_or(Money::MAX);
-        self.lines.push(json!({member: id.to_string(), "amount": left}));
-    }
-
-    /// Adds a line with the fee for `count` tolls or violations.
-    fn add_fee(&mut self, what: &str, count: u32, fee: Option<Money>, organization: &Organization) {
-        let Some(fee) = fee.filter(|fee| !fee.is_zero() && count > 0) else { return };
-        let all = fee.times(count).unwrap_or(Money::MAX);
-        self.sum = self.sum.plus(all).unwrap_or(Money::MAX);
-        let each = fee.with_digits(organization.default_currency.digits());
-        self.lines.push(json!({"description": format!("{what} fee: {count} × {each}"), "amount": all}));
-    }
-
-    fn row(self, rental: &Rental, customer: &Value) -> Value {
-        json!({
-            "object": "invoice_draft", "rental_id": rental.id, "customer_id": rental.customer_id,
-            "customer_name": customer, "start_date": rental.start_date, "end_date": rental.end_date, "lines": self.lines,
-            "total": self.total, "tax_amount": self.tax, "currency": rental.currency, "tolls": self.tolls, "violations": self.violations,
-            "more": self.is_cut, "problem": self.problem,
-        })
-    }
-}
-
 /// Drafts the next invoice of a rental, with tolls and with violations as asked.
 async fn of_rental(
     store: &dyn Store,
@@ -185,70 +139,6 @@ async fn of_rental(
         );
     }
     Ok(draft)
-}
-
-/// Drafts an invoice of a rental that bills the first of these items, and what is left of its price unless an earlier draft of
-/// the same list does. Returns how many of the items it bills.
-async fn draft(
-    store: &dyn Store,
-    organization: &Organization,
-    rental: &Rental,
-    items: &[Item],
-    with_price: bool,
-) -> Result<(Draft, usize), Error> {
-    let mut draft = Draft::default();
-    let left = rental.left_to_bill();
-    if with_price && !left.is_zero() {
-        draft.add("rental_id", &rental.id, left);
-    }
-    let items = &items[..items.len().min(MOST_LINES - draft.lines.len())];
-    let mut new = [0; 2];
-    for Item { place: (kind, Reverse(id)), left, invoices } in items {
-        let (member, count) = match kind {
-            Charge::Toll => ("toll_id", &mut draft.tolls),
-            Charge::Violation => ("violation_id", &mut draft.violations),
-        };
-        *count += 1;
-        new[*kind as usize] += u32::from(has_fee(store, organization, rental, invoices).await?);
-        draft.add(member, id, *left);
-    }
-    draft.add_fee("Toll", new[0], organization.toll_fee, organization);
-    draft.add_fee("Violation", new[1], organization.violation_fee, organization);
-    let taxed = organization.taxed(draft.sum);
-    (draft.tax, draft.total) = (taxed.map(|(tax, _)| tax), taxed.map_or(draft.sum, |(_, total)| total));
-    draft.problem = match rental.price() {
-        None if rental.invoice_ids.is_empty() && with_price => {
-            Some("This rental has no price. Set its `final_price`, or create an invoice with the amount in a line.")
-        }
-        _ if draft.lines.is_empty() => Some("Nothing of this rental is left to bill."),
-        _ if draft.total == Money::MAX => Some(
-            "Its lines add up to more than the largest amount. Lower the fees of the organization, or bill it with several invoices.",
-        ),
-        _ => None,
-    };
-    Ok((draft, items.len()))
-}
-
-/// Whether a toll or violation on these invoices has a fee: once for each customer. It has another one when all of the earlier
-/// invoice, and so its fee, was credited. A void invoice is not among them.
-async fn has_fee(
-    store: &dyn Store,
-    organization: &Organization,
-    rental: &Rental,
-    invoices: &[InvoiceId],
-) -> Result<bool, Error> {
-    let keys: Vec<_> = invoices.iter().map(|id| Invoice::key(organization.id, *id)).collect();
-    if keys.is_empty() {
-        return Ok(true);
-    }
-    for record in store.get(&keys).await?.into_iter().flatten() {
-        let invoice: Invoice = parse(&record.key, &record.value)?;
-        let is_standing = Some(invoice.amount_credited) != invoice.total;
-        if invoice.customer_id == rental.customer_id && is_standing {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 /// The body that makes the invoice of a rental.

@@ -3,7 +3,9 @@
 use crate::{
     error::{Error, FieldCode, FieldError},
     resources::{Billable, RuleContext, Source, fields, rental::Rental, toll::Toll, violation::Violation},
-    value::{CustomerId, FieldValue, FromField, InvoiceId, Money, Name, RentalId, Text, TollId, ViolationId, objects},
+    value::{
+        CustomerId, FieldValue, FromField, InvoiceId, Money, Name, RentalId, Text, TollId, ViolationId, Zone, objects,
+    },
 };
 use serde::{Deserialize, Serialize};
 
@@ -71,8 +73,9 @@ impl Line {
             if toll.customer_id != Some(customer) {
                 return refuse("toll_id", "is not attached to this customer; attach it first");
             }
-            let when = toll.occurred_on.map(|date| date.to_string());
-            let parts = [Some(&*toll.agency), toll.plaza.as_deref(), when.as_deref()];
+            let when = moment(&toll, context.organization.time_zone);
+            let read = toll.plate.as_deref().or(toll.transponder_number.as_deref());
+            let parts = [Some(&*toll.agency), toll.plaza.as_deref(), when.as_deref(), read];
             (toll.amount_to_bill(self.amount)?, "Toll", parts.into_iter().flatten().collect::<Vec<_>>().join(" "))
         } else if let Some(violation) = context.reference::<Violation>(&place("violation_id"))? {
             if violation.customer_id != Some(customer) {
@@ -104,6 +107,14 @@ impl Line {
             self.description = Name::fit(format!("{what} {details}").trim_end(), 255);
         }
     }
+}
+
+/// When a toll was caused: its day, and the time if that is the same day in the time zone of the organization.
+fn moment(toll: &Toll, zone: Zone) -> Option<String> {
+    let day = toll.occurred_on?.to_string();
+    let shown = toll.occurred_at.map(|at| zone.shown(at));
+    let minute = shown.as_deref().filter(|shown| shown.starts_with(&day)).and_then(|shown| shown.get(..16));
+    Some(minute.map_or_else(|| day.clone(), str::to_owned))
 }
 
 /// The customer, the invoices and the amount of what a line bills.

@@ -5,7 +5,7 @@
 //! by what it listed and not by a count. So it holds while a client creates the invoices of each page before it asks for the next.
 
 use super::{
-    draft,
+    draft::draft,
     unbilled::{Charge, Place, Unbilled, Wanted, probes},
 };
 use rental_core::{
@@ -154,9 +154,9 @@ impl Page<'_> {
             // The first invoice may have billed the rental, so that it has no entry any more.
             if item.is_some() {
                 let found = get_one(self.store, &Rental::key(organization, RentalId::from_uuid(id))).await;
-                let rental = found.map_err(Error::from).and_then(|found| {
-                    found.map(|record| parse::<Rental>(&record.key, &record.value)).transpose().map_err(Error::from)
-                });
+                let rental = found
+                    .map_err(Error::from)
+                    .and_then(|found| found.map(|record| parse::<Rental>(&record.key, &record.value)).transpose());
                 if let Some(rental) = Error::note_damage(rental, &mut self.damaged)?.flatten() {
                     self.listed.push(rental.id);
                     if let Some(item) = self.add(&rental, item).await? {
@@ -271,9 +271,9 @@ impl Page<'_> {
                 }
                 let item = item.take().filter(|_| last == Some(id.uuid()));
                 last = Some(id.uuid());
-                let rental = found.map_err(Error::Damaged).and_then(|found| {
-                    found.map(|record| parse::<Rental>(&record.key, &record.value)).transpose().map_err(Error::from)
-                });
+                let rental = found
+                    .map_err(Error::Damaged)
+                    .and_then(|found| found.map(|record| parse::<Rental>(&record.key, &record.value)).transpose());
                 let Some(rental) = Error::note_damage(rental, &mut self.damaged)?.flatten() else { continue };
                 let is_listed = rental.awaits_invoice() || self.listed.contains(id);
                 if rental.status != RentalStatus::Completed || rental.customer_id != customer || is_listed {

@@ -58,6 +58,23 @@ fn a_line_takes_text_and_amount_from_what_it_bills() {
 }
 
 #[test]
+fn a_line_of_a_toll_tells_when_it_was_and_which_plate_was_read() {
+    let organization = Server::shared().organization_with(&json!({"name": "Sun", "time_zone": "America/New_York"}));
+    let customer = organization.customer(json!({}));
+    let line = |more: Value| {
+        let mut fields = json!({"amount": 1, "agency": "A", "plaza": "RKB", "customer_id": customer});
+        fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let toll = organization.recorded("tolls", &fields);
+        bill(&organization, &customer, &json!([{"toll_id": toll}])).ok()["lines"][0]["description"].clone()
+    };
+    let passage = json!({"occurred_at": "2026-06-02T14:03:00Z", "plate": "ABC1234"});
+    assert_eq!(line(passage), "Toll A RKB 2026-06-02 10:03 ABC1234");
+    let far = json!({"occurred_at": "2026-06-02T04:30:00Z", "occurred_on": "2026-06-01", "transponder_number": "004"});
+    assert_eq!(line(far), "Toll A RKB 2026-06-01 004", "the day where it happened is not that of the organization");
+    assert_eq!(line(json!({"occurred_on": "2026-06-02"})), "Toll A RKB 2026-06-02");
+}
+
+#[test]
 fn a_toll_is_billed_once_unless_its_invoice_was_voided() {
     let organization = Server::shared().organization();
     let customer = organization.customer(json!({}));

@@ -73,7 +73,7 @@ fn an_invoice_of_a_rental_has_fees_and_a_tax_that_is_added() {
         &format!("/admin/v1/invoices/{}/print?language=de", invoice["id"].as_str().unwrap()),
         &Value::Null,
     );
-    for shown in ["Zwischensumme", "VAT 8,875%", "Mautgebühr: 2 × 1.50", "Fällig am", "Miete 1. Juni 2026"] {
+    for shown in ["Zwischensumme", "VAT 8,875%", "Mautgebühr: 2 × 1,50", "Fällig am", "Miete 1. Juni 2026"] {
         assert!(page.text().contains(shown), "{shown} in {}", page.text());
     }
 }

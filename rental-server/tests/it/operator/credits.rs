@@ -316,7 +316,7 @@ fn credit_notes_are_listed_by_invoice_customer_and_number_and_print() {
         organization.server.admin("GET", &format!("/admin/v1/{object}/{}/{word}", id.as_str().unwrap()), &Value::Null)
     };
     let page = get("credit_notes", &notes[2]["id"], "print").text();
-    for shown in ["Gutschrift", "CN-000003", "INV-000003", "Maut MTAB&amp;T 2026-06-02", "Kulanz", "Ada"] {
+    for shown in ["Gutschrift", "CN-000003", "INV-000003", "Maut MTAB&amp;T 2. Juni 2026", "Kulanz", "Ada"] {
         assert!(page.contains(shown), "{shown} in {page}");
     }
     let file = get("credit_notes", &notes[2]["id"], "pdf");
