@@ -2,9 +2,11 @@
 
 use super::{
     calendar_feeds::{Synced, Taken},
+    calendar_nights::{Share, divide},
     create::insert,
     edge::Edge,
     edit::edit,
+    holds,
     intent::{Intent, Prepared, Preparing},
     read::get,
     write_once::write,
@@ -15,9 +17,11 @@ use crate::{
     resources::{
         Object,
         block::{self, Block, BlockReason, BlockSource, BlockStatus, feed_look_up},
+        organization::BookingPolicy,
         parse,
     },
     rows::key,
+    schema::Hold,
     store::{Batch, Check, DamagedRow, Order, Pages, Span, Store, get_each, get_one, key_of},
     value::{BlockId, Date, Holder, Id, Text},
 };
@@ -50,41 +54,140 @@ pub async fn sync(
             wanted.push(event);
         }
     }
-    let uids: HashSet<&str> = wanted.iter().map(|event| event.uid.as_str()).collect();
-    let by_uid: HashMap<&str, &Block> = present.iter().map(|block| (uid_of(block), block)).collect();
-    let is_known = |block: &&Block| by_uid.get(uid_of(block)).is_some_and(|known| known.id == block.id);
-    // Some calendars have other UIDs at each reading: a block of the same days is the same event.
-    let mut left: Vec<&Block> =
-        present.iter().filter(|block| !(uids.contains(uid_of(block)) && is_known(block))).collect();
-    let mut changes = Vec::new();
-    for event in &wanted {
-        let same_days = |block: &&Block| (block.start_date, block.end_date) == (event.start, event.end);
-        let known = by_uid.get(event.uid.as_str()).copied();
-        let before = known.or_else(|| Some(left.swap_remove(left.iter().position(same_days)?)));
-        if !before.is_some_and(|block| is_as_wanted(block, event)) {
-            changes.push(SetBlock { taken, before: before.map(|block| block.id), event: Some(event) });
-        }
+    let others = match wanted.is_empty() {
+        true => Vec::new(),
+        // Without what is damaged a clash is found when the block is written.
+        false => Error::note_damage(others(store, taken, &wanted, &present).await, damaged)?.unwrap_or_default(),
+    };
+    let uids = wanted.iter().map(|event| event.uid.as_str()).collect();
+    let plan = Plan { taken, wanted: &wanted, uids, present: &present, others: &others, today };
+    let mut planned = plan.make(None);
+    if let Some(stays) = planned.left.iter().find(|block| plan.stays(block) && block.status == BlockStatus::Active) {
+        planned = plan.make(Some(stays.end_date));
     }
     // What frees days comes first, so that others can take them.
-    for block in left.iter().filter(|block| block.start_date >= today || taken.feed.is_none()) {
-        let freed = SetBlock { taken, before: Some(block.id), event: None }.write(store, edge).await;
+    for block in planned.left.iter().filter(|block| !plan.stays(block)) {
+        let freed = SetBlock { taken, before: Some(block.id), share: None }.write(store, edge).await;
         Error::note_damage(freed, damaged)?;
     }
-    let mut clashing = Vec::new();
-    for change in &changes {
+    let (mut conflicts, mut clashing) = (planned.conflicts, Vec::new());
+    for change in &planned.changes {
         let written = Error::note_damage(change.write(store, edge).await, damaged)?;
         let Some((id, clashes)) = written else { continue };
-        clashing.extend(clashes.then_some(SetBlock { before: Some(id), ..*change }));
-    }
-    let mut conflicts = clashing.len();
-    if conflicts < changes.len() {
-        // The clash of an event with another one that moved after it is over.
-        for change in &clashing {
-            let written = Error::note_damage(change.write(store, edge).await, damaged)?;
-            conflicts -= usize::from(written.is_some_and(|(_, clashes)| !clashes));
+        if clashes {
+            let is_known = change.share.is_some_and(|share| share.clash.is_some());
+            conflicts += usize::from(is_known);
+            clashing.extend((!is_known).then_some(SetBlock { before: Some(id), ..*change }));
         }
     }
-    Ok(Synced { events: wanted.len(), conflicts })
+    // The clash of an event with another one that moved after it is over.
+    let mut before = planned.changes.len();
+    while !clashing.is_empty() && clashing.len() < before {
+        before = clashing.len();
+        let mut still = Vec::new();
+        for change in clashing {
+            let written = Error::note_damage(change.write(store, edge).await, damaged)?;
+            still.extend(written.is_some_and(|(_, clashes)| clashes).then_some(change));
+        }
+        clashing = still;
+    }
+    Ok(Synced { events: wanted.len(), conflicts: conflicts + clashing.len() })
+}
+
+/// What holds the vehicle of a feed on the nights of these events, beside the blocks of the feed.
+async fn others(
+    store: &dyn Store,
+    taken: &Taken,
+    events: &[&ExternalEvent],
+    present: &[Block],
+) -> Result<Vec<Hold>, Error> {
+    let Some(feed) = &taken.feed else { return Ok(Vec::new()) };
+    if taken.organization.booking_policy == BookingPolicy::Open {
+        return Ok(Vec::new());
+    }
+    let first = events.iter().map(|event| event.start.day_number()).min().unwrap_or_default();
+    let last = events.iter().map(|event| event.end.day_number()).max().unwrap_or_default();
+    let mut holds = holds::within(store, taken.organization.id, feed.vehicle_id, (first, last + 1)).await?;
+    let own: HashSet<Holder> = present.iter().map(|block| Holder::Block(block.id)).collect();
+    holds.retain(|hold| !own.contains(&hold.holder));
+    Ok(holds)
+}
+
+/// What the plan of a reading follows from.
+struct Plan<'a> {
+    taken: &'a Taken,
+    wanted: &'a [&'a ExternalEvent],
+    /// The UIDs of the events.
+    uids: HashSet<&'a str>,
+    present: &'a [Block],
+    others: &'a [Hold],
+    today: Date,
+}
+
+/// What a reading does.
+struct Planned<'a> {
+    /// The blocks that become other than they are, in the order in which they are written.
+    changes: Vec<SetBlock<'a>>,
+    /// The blocks that no event needs.
+    left: Vec<&'a Block>,
+    /// The events that clash and whose blocks say so.
+    conflicts: usize,
+}
+
+impl<'a> Plan<'a> {
+    /// Whether a block without an event stays: it began before today, and its event is gone.
+    fn stays(&self, block: &Block) -> bool {
+        block.start_date < self.today && self.taken.feed.is_some() && !self.uids.contains(uid_of(block))
+    }
+
+    /// `until` is the end of a block that stays.
+    fn make(&self, until: Option<Date>) -> Planned<'a> {
+        let shares = self.shares(until);
+        let uids: HashSet<&str> = shares.iter().map(|share| share.event.uid.as_str()).collect();
+        let by_uid: HashMap<&str, &Block> = self.present.iter().map(|block| (uid_of(block), block)).collect();
+        let is_known = |block: &&Block| by_uid.get(uid_of(block)).is_some_and(|known| known.id == block.id);
+        let mut left: Vec<&Block> =
+            self.present.iter().filter(|block| !(uids.contains(uid_of(block)) && is_known(block))).collect();
+        let (mut changes, mut conflicts) = (Vec::new(), 0);
+        for share in shares {
+            // Some calendars have other UIDs at each reading: a block of the same days is the same event.
+            let same_days = |block: &&Block| (block.start_date, block.end_date) == (share.start, share.end);
+            // The block of an event whose nights another event takes: what it holds stays held.
+            let covered = |block: &&Block| {
+                self.uids.contains(uid_of(block)) && share.start <= block.start_date && block.end_date <= share.end
+            };
+            let gone = |block: &&Block| same_days(block) && !self.uids.contains(uid_of(block));
+            let place = |left: &[&Block]| left.iter().position(same_days).or_else(|| left.iter().position(covered));
+            let before = match by_uid.get(share.event.uid.as_str()).copied() {
+                None => place(&left).map(|at| left.swap_remove(at)),
+                // It moved to the days of an event that is gone: that block may have begun, and then it stays.
+                Some(known) if !same_days(&known) => match left.iter().position(gone) {
+                    Some(at) => Some(std::mem::replace(&mut left[at], known)),
+                    None => Some(known),
+                },
+                known => known,
+            };
+            if before.is_some_and(|block| is_as_wanted(block, &share)) {
+                conflicts += usize::from(share.clash.is_some());
+                continue;
+            }
+            let shrinks = before.is_some_and(|old| old.start_date <= share.start && share.end <= old.end_date);
+            let change = SetBlock { taken: self.taken, before: before.map(|block| block.id), share: Some(share) };
+            changes.push((!shrinks, change));
+        }
+        // A block that gets shorter is written before those that take its nights.
+        changes.sort_by_key(|(later, _)| *later);
+        Planned { changes: changes.into_iter().map(|(_, change)| change).collect(), left, conflicts }
+    }
+
+    /// The nights of each event. Where bookings may clash, each event has all its nights.
+    fn shares(&self, until: Option<Date>) -> Vec<Share<'a>> {
+        if self.taken.organization.booking_policy == BookingPolicy::Open {
+            let whole = |event: &&'a ExternalEvent| Share { event, start: event.start, end: event.end, clash: None };
+            return self.wanted.iter().map(whole).collect();
+        }
+        divide(self.wanted, self.others, until, self.today)
+    }
 }
 
 /// The blocks of a feed that have not ended and were not cancelled.
@@ -119,9 +222,17 @@ fn uid_of(block: &Block) -> &str {
     block.calendar_uid.as_deref().unwrap_or_default()
 }
 
-fn is_as_wanted(block: &Block, event: &ExternalEvent) -> bool {
-    let days = (block.start_date, block.end_date) == (event.start, event.end);
-    days && block.status == BlockStatus::Active && uid_of(block) == event.uid && block.notes == notes(event)
+fn is_as_wanted(block: &Block, share: &Share<'_>) -> bool {
+    let days = (block.start_date, block.end_date) == (share.start, share.end);
+    let status = match share.clash {
+        None => block.status == BlockStatus::Active,
+        Some(_) => block.status == BlockStatus::Conflict && block.conflicts_with == share.clash.map(name),
+    };
+    days && status && uid_of(block) == share.event.uid && block.notes == notes(share.event)
+}
+
+fn name(holder: Holder) -> Text {
+    Text::fit(&holder.to_string(), 255)
 }
 
 fn notes(event: &ExternalEvent) -> Option<Text> {
@@ -145,7 +256,7 @@ async fn is_own(store: &dyn Store, taken: &Taken, event: &ExternalEvent) -> Resu
 struct SetBlock<'a> {
     taken: &'a Taken,
     before: Option<BlockId>,
-    event: Option<&'a ExternalEvent>,
+    share: Option<Share<'a>>,
 }
 
 impl SetBlock<'_> {
@@ -169,13 +280,13 @@ impl SetBlock<'_> {
         (status, conflict): (BlockStatus, Option<Holder>),
     ) -> Result<Prepared, Error> {
         let (organization, now) = (&self.taken.organization, edge.now());
-        let conflicts_with = conflict.map(|holder| Text::fit(&holder.to_string(), 255));
+        let conflicts_with = conflict.map(name);
         if let Some(id) = self.before {
             let record = get(store, organization.id, &block::SPEC, &id.to_string()).await?;
             return edit(store, edge, organization, record, |block: &mut Block| {
                 let before = block.clone();
-                if let Some(event) = self.event {
-                    (block.start_date, block.end_date, block.notes) = (event.start, event.end, notes(event));
+                if let Some(Share { event, start, end, .. }) = self.share {
+                    (block.start_date, block.end_date, block.notes) = (start, end, notes(event));
                     block.calendar_uid = Some(Text::fit(&event.uid, 255));
                 }
                 (block.status, block.conflicts_with) = (status, conflicts_with);
@@ -186,7 +297,7 @@ impl SetBlock<'_> {
             })
             .await;
         }
-        let Some((event, feed)) = self.event.zip(self.taken.feed.as_ref()) else {
+        let Some((Share { event, start, end, .. }, feed)) = self.share.zip(self.taken.feed.as_ref()) else {
             return Err(Error::Internal("a block without an event is not made".into()));
         };
         let id = edge.new_id();
@@ -195,8 +306,8 @@ impl SetBlock<'_> {
             id: BlockId::from_uuid(id),
             object: block::SPEC.object.into(),
             vehicle_id: feed.vehicle_id,
-            start_date: event.start,
-            end_date: event.end,
+            start_date: start,
+            end_date: end,
             reason: BlockReason::Booking,
             notes: notes(event),
             status,
@@ -218,8 +329,13 @@ impl Intent for SetBlock<'_> {
             if get_one(store, &place).await?.is_none_or(|row| row.revision != self.taken.revision) {
                 return Err(Error::Conflict("The calendar feed was changed while it was read.".into()));
             }
-            let status = if self.event.is_some() { BlockStatus::Active } else { BlockStatus::Cancelled };
-            let mut prepared = match self.prepared(store, edge, (status, None)).await {
+            let status = match self.share {
+                Some(Share { clash: None, .. }) => BlockStatus::Active,
+                Some(_) => BlockStatus::Conflict,
+                None => BlockStatus::Cancelled,
+            };
+            let clash = self.share.and_then(|share| share.clash);
+            let mut prepared = match self.prepared(store, edge, (status, clash)).await {
                 Err(Error::VehicleUnavailable { holder, .. }) => {
                     self.prepared(store, edge, (BlockStatus::Conflict, Some(holder))).await?
                 }
@@ -232,3 +348,6 @@ impl Intent for SetBlock<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

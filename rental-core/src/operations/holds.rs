@@ -10,7 +10,7 @@ use crate::{
     resources::organization::BookingPolicy,
     rows::key,
     schema::Hold,
-    store::{Batch, Key, Order, Prior, Record, Span, Store, all_sound, get_one},
+    store::{Batch, Key, Order, Pages, Prior, Record, Span, Store, all_sound, get_one},
     value::{Date, OrganizationId, VehicleId},
 };
 use bytes::Bytes;
@@ -96,6 +96,8 @@ pub(super) fn classes_in_use(calendar: &Record) -> Result<u32, Error> {
 
 /// Holds in one scan.
 const STEP: usize = 16;
+/// The same when all holds are read.
+const PAGE: usize = 500;
 
 async fn first_conflict(
     store: &dyn Store,
@@ -121,6 +123,27 @@ async fn first_conflict(
         }
     }
     Ok(None)
+}
+
+/// All holds of a vehicle on the nights `[start, end)`.
+pub(super) async fn within(
+    store: &dyn Store,
+    organization: OrganizationId,
+    vehicle: VehicleId,
+    (start, end): (u32, u32),
+) -> Result<Vec<Hold>, Error> {
+    let Some(calendar) = get_one(store, &key::calendar(organization, vehicle)).await? else { return Ok(Vec::new()) };
+    let mut holds = Vec::new();
+    for class in Hold::classes(classes_in_use(&calendar)?) {
+        let mut pages = Pages::of(store, starts_within(organization, vehicle, class, (start, end)), PAGE);
+        while let Some(page) = pages.next().await? {
+            for row in all_sound(page)? {
+                holds.push(read(vehicle, &row)?);
+            }
+        }
+    }
+    holds.retain(|hold| hold.overlaps(start, end));
+    Ok(holds)
 }
 
 /// The holds of one length class that can contain a night of `[start, end)`, the latest first.

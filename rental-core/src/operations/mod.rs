@@ -10,6 +10,7 @@ mod availability;
 mod calendar;
 pub mod calendar_feed_counts;
 pub mod calendar_feeds;
+mod calendar_nights;
 pub mod calendar_sync;
 mod commit_for;
 mod completion;

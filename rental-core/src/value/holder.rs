@@ -4,7 +4,7 @@ use super::{BlockId, Id, RentalId};
 use uuid::Uuid;
 
 /// What holds a vehicle.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Holder {
     /// A rental.
     Rental(RentalId),
