@@ -4,6 +4,7 @@ use crate::{
     request::body::shorten,
     value::{Name, Text},
 };
+use std::borrow::Cow;
 
 /// Most characters of a text field (decisions, Identity and values).
 const MAX_TEXT: usize = 255;
@@ -36,24 +37,64 @@ fn on_one_line(given: &str, column: &str) -> Result<(), String> {
 /// Checks an identifier, without what a spreadsheet added to it.
 pub(super) fn identifier(given: &str, column: &str) -> Result<Text, String> {
     let bare = bare(given);
-    match loss(bare, column) {
+    match loss(&bare, column) {
         Some(why) => Err(why),
-        None => text(bare, column),
+        None => text(&bare, column),
     }
 }
 
-/// An identifier without what spreadsheets and other programs add: a leading quote, `="..."` around it, and `.0` after a
-/// number.
-pub(super) fn bare(given: &str) -> &str {
+/// An identifier without what spreadsheets and other programs add: a leading quote, `="..."` around it, `.0` after a number,
+/// delimiters of thousands, and characters that nobody sees. Full-width characters become those of ASCII.
+pub(super) fn bare(given: &str) -> Cow<'_, str> {
+    match visible(given) {
+        Cow::Borrowed(given) => without_additions(given),
+        Cow::Owned(given) => Cow::Owned(without_additions(&given).into_owned()),
+    }
+}
+
+/// The text without characters of no width, and with full-width characters as those of ASCII.
+fn visible(given: &str) -> Cow<'_, str> {
+    if given.is_ascii() {
+        return Cow::Borrowed(given);
+    }
+    let visible = given.chars().filter_map(|c| match c {
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' => None,
+        '\u{2060}'..='\u{2069}' | '\u{feff}' => None,
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0),
+        c => Some(c),
+    });
+    Cow::Owned(visible.collect())
+}
+
+fn without_additions(given: &str) -> Cow<'_, str> {
     let quoted = given.trim().trim_start_matches('\'').trim();
     let formula = quoted.strip_prefix('=').unwrap_or(quoted).trim();
     let bare = formula.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(formula).trim();
-    match bare.split_once('.') {
-        Some((whole, zeros)) if are_digits(whole) && !zeros.is_empty() && zeros.bytes().all(|byte| byte == b'0') => {
-            whole
-        }
-        _ => bare,
+    if let Some(digits) = ungrouped(bare) {
+        return Cow::Owned(digits);
     }
+    match bare.rsplit_once('.').filter(|(_, zeros)| !zeros.is_empty() && zeros.bytes().all(|byte| byte == b'0')) {
+        Some((whole, _)) if are_digits(whole) => Cow::Borrowed(whole),
+        Some((whole, _)) => ungrouped(whole).map_or(Cow::Borrowed(bare), Cow::Owned),
+        None => Cow::Borrowed(bare),
+    }
+}
+
+/// The digits of a number that a program wrote in groups of three: `61,231,234,567`. A single point can be part of the
+/// identifier, and so can spaces that people type.
+fn ungrouped(text: &str) -> Option<String> {
+    let delimiter = text.chars().find(|c| !c.is_ascii_digit())?;
+    let least = match delimiter {
+        '.' => 3,
+        ',' | '\'' | '\u{2019}' | '\u{a0}' | '\u{2007}' | '\u{2009}' | '\u{202f}' => 2,
+        _ => return None,
+    };
+    let groups: Vec<&str> = text.split(delimiter).collect();
+    let (first, rest) = groups.split_first()?;
+    let are_groups = (1..=3).contains(&first.len())
+        && rest.iter().all(|group| group.len() == 3)
+        && groups.iter().all(|group| are_digits(group));
+    (groups.len() >= least && are_groups).then(|| groups.concat())
 }
 
 /// Why an identifier is none: a spreadsheet rounded it, or it is an error value, a word for nothing or only zeros.
@@ -64,6 +105,10 @@ pub(super) fn loss(bare: &str, column: &str) -> Option<String> {
     if is_placeholder(bare) {
         let bare = shorten(bare);
         return Some(format!("`{column}` is {bare}, which identifies nothing; correct it, or leave it empty"));
+    }
+    if bare.chars().any(|c| !c.is_ascii() && c.is_numeric()) {
+        let bare = shorten(bare);
+        return Some(format!("`{column}` is {bare}, which has other digits than 0 to 9; write it with these"));
     }
     is_error_value(bare).then(|| {
         let bare = shorten(bare);
@@ -91,10 +136,10 @@ fn are_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a program parsed an identifier as a number and rounded it: `1.29143E+11`, `6.12312E10`. Plates such as `1E11` are
+/// Whether a program parsed an identifier as a number and rounded it: `1.29143E+11`, `6.12312E10`, `1.29143D+11`. Plates such as `1E11` are
 /// no such numbers.
 pub(super) fn is_rounded(text: &str) -> bool {
-    let Some((mantissa, exponent)) = text.split_once(['E', 'e']) else { return false };
+    let Some((mantissa, exponent)) = text.split_once(['E', 'e', 'D', 'd']) else { return false };
     let (whole, fraction) = mantissa.split_once(['.', ',']).unwrap_or((mantissa, ""));
     let (signed, exponent) = exponent.strip_prefix('+').map_or((false, exponent), |rest| (true, rest));
     let number = are_digits(whole) && (fraction.is_empty() || are_digits(fraction)) && are_digits(exponent);
@@ -118,7 +163,7 @@ mod tests {
     fn a_rounded_identifier_is_not_a_plate() {
         for text in ["1.29143E+11", "1E+11", "6,12313e+10", "6.12312E10", "4.63123E9", "6.0e10", "=\"6.12312E10\""] {
             assert!(
-                is_rounded(bare(text)) && identifier(text, "Tag").is_err_and(|why| why.contains("spreadsheet")),
+                is_rounded(&bare(text)) && identifier(text, "Tag").is_err_and(|why| why.contains("spreadsheet")),
                 "{text}"
             );
         }
@@ -159,6 +204,37 @@ mod tests {
         ] {
             assert_eq!(identifier(given, "Tag").as_deref(), Ok(expected), "{given}");
         }
+    }
+
+    #[test]
+    fn an_identifier_is_one_in_all_spellings() {
+        for given in [
+            "61,231,234,567",
+            "61.231.234.567",
+            "61'231'234'567",
+            "61\u{2019}231\u{2019}234\u{2019}567",
+            "61\u{a0}231\u{a0}234\u{a0}567",
+            "61\u{202f}231\u{202f}234\u{202f}567",
+            "61,231,234,567.00",
+            "=\"61,231,234,567\"",
+            "\u{ff16}\u{ff11}\u{ff12}\u{ff13}\u{ff11}\u{ff12}\u{ff13}\u{ff14}\u{ff15}\u{ff16}\u{ff17}",
+            "\u{200b}61231234567",
+            "612\u{ad}31234567\u{feff}",
+            "\u{202a}61231234567\u{202c}",
+        ] {
+            assert_eq!(identifier(given, "Tag").as_deref(), Ok("61231234567"), "{given}");
+        }
+        assert_eq!(identifier("\u{ff21}\u{ff22}\u{ff23}1234", "Plate").as_deref(), Ok("ABC1234"));
+        for other in ["1,23", "12,3456", "61231,234", "A1,234", "412 345 678", "ABC-123", "12.345"] {
+            assert_eq!(identifier(other, "Tag").as_deref(), Ok(other));
+        }
+        for digits in ["\u{661}\u{662}\u{663}", "12\u{664}", "\u{b2}31"] {
+            assert!(identifier(digits, "Tag").is_err_and(|why| why.contains("digits")), "{digits}");
+        }
+        for rounded in ["1.29143D+11", "1.29143d11", "1D+11"] {
+            assert!(identifier(rounded, "Tag").is_err_and(|why| why.contains("rounded")), "{rounded}");
+        }
+        assert_eq!(identifier("1D11", "Plate").as_deref(), Ok("1D11"));
     }
 
     #[test]

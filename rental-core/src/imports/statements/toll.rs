@@ -59,7 +59,7 @@ impl StatementRow for TollRow {
             amount,
             credit,
             agency,
-            transaction_id: values.identifier(Field::TransactionId)?,
+            transaction_id: values.identifier(Field::TransactionId)?.filter(|number| !number.is_empty()),
             occurred_on,
             occurred_at,
             plaza: values.text(Field::Plaza)?,
@@ -168,17 +168,17 @@ fn occurred(values: &Values<'_>) -> Result<(Option<Date>, Option<Timestamp>), St
 /// The identifiers of the vehicle. One whose value is lost is left out if there is another.
 fn vehicle(values: &Values<'_>) -> Result<Identifiers, String> {
     let mut lost = None;
-    let mut known = |field: Field| match values.get(field).and_then(|given| loss(bare(given), values.label(field))) {
+    let mut known = |field: Field| match values.get(field).and_then(|given| loss(&bare(given), values.label(field))) {
         Some(why) => {
             lost = Some(why);
             Ok(None)
         }
-        None => values.identifier(field),
+        None => values.identifier(field).map(|known| known.filter(|known| !known.is_empty())),
     };
     let (mut tag, mut plate, mut state) = (known(Field::Transponder)?, known(Field::Plate)?, known(Field::PlateState)?);
     if let Some(given) = values.get(Field::TagOrPlate) {
         let label = values.label(Field::TagOrPlate);
-        let given = text(bare(given.trim_matches(['\'', '"'])), label)?;
+        let given = text(&bare(given.trim_matches(['\'', '"'])), label)?;
         if let Some(digits) = tag_digits(&given) {
             tag = tag.map_or_else(|| text(&digits, label).map(Some), |tag| Ok(Some(tag)))?;
         } else if let Some(why) = loss(&given, label) {
