@@ -1,5 +1,6 @@
-//! Probable twins: an agency read the tag of a vehicle and, for the same passage, also its plate, and posted both. One of
-//! them is charged in vain, so only the first one is attached automatically, and a person looks at the second one.
+//! Probable twins: an agency read the tag of a vehicle and, for the same passage, also its plate, and posted both. Or the passage
+//! is in two statements. One of them is charged in vain, so only the first one is attached automatically, and a person looks at the
+//! second one.
 
 use crate::{
     error::Error,
@@ -16,23 +17,35 @@ const MOST_NEAR: usize = 50;
 /// The word with which the reason of a probable twin begins.
 const CODE: &str = "PROBABLE_TWIN";
 
-/// Whether two postings are probably of one passage: the same vehicle, nearly the same time and the same plaza, one read by
-/// tag and the other by plate. The plaza can be absent in one of them. At the same plaza two agencies can both have read the
-/// tag. The amounts can differ, because a toll by plate costs more.
+/// Whether two postings are probably of one passage.
 ///
-/// Two tags (or two plates) that one agency read are two passages: it gave each a number of its own.
+/// A vehicle passes once in a second, whatever the plazas, agencies and numbers are. But a statement to the minute has the
+/// gantries of one minute at one time, each with its plaza.
+///
+/// At nearly the same time they are of one passage at the same plaza when one was read by tag and the other by plate, when two
+/// agencies posted them, or when one has no number and so can be the other one in another statement. The plaza can be absent
+/// in one of them. The amounts can differ, because a toll by plate costs more.
+///
+/// Two tags (or two plates) that one agency read and numbered are two passages.
 #[must_use]
 pub fn are_twins(one: &Posting<'_>, other: &Posting<'_>) -> bool {
     let same = |one: &str, other: &str| one.to_lowercase() == other.to_lowercase();
-    let read_differently = one.by_tag != other.by_tag;
     let until = |at: Timestamp| at.plus_millis(MOST_APART);
-    one.vehicle == other.vehicle
-        && one.at <= until(other.at)
-        && other.at <= until(one.at)
-        && match one.plaza.zip(other.plaza) {
-            Some((here, there)) => same(here, there) && (read_differently || !same(one.agency, other.agency)),
-            None => read_differently,
-        }
+    if one.vehicle != other.vehicle || one.at > until(other.at) || other.at > until(one.at) {
+        return false;
+    }
+    let second = |at: Timestamp| at.millis().div_euclid(1000);
+    let plazas = one.plaza.zip(other.plaza);
+    let is_one_place = plazas.is_none_or(|(here, there)| same(here, there));
+    if second(one.at) == second(other.at) && (is_one_place || second(one.at).rem_euclid(60) != 0) {
+        return true;
+    }
+    let is_repeated = one.by_tag != other.by_tag || !(one.is_numbered && other.is_numbered);
+    match plazas {
+        Some(_) => is_one_place && (is_repeated || !same(one.agency, other.agency)),
+        // Gantries of an agency that names no plaza and gives no numbers can be a minute apart.
+        None => one.by_tag != other.by_tag || (is_repeated && (one.plaza.is_some() || other.plaza.is_some())),
+    }
 }
 
 /// Whether `other` comes before its twin `one`, so that `one` is not attached automatically: what is attached comes before
@@ -130,15 +143,20 @@ mod tests {
     fn posting() -> impl Strategy<Value = Posting<'static>> {
         let plaza = prop::sample::select(vec![None, Some("RKB"), Some("rkb"), Some("BWB")]);
         let agency = prop::sample::select(vec!["MTAB&T", "mtab&t", "NYSTA"]);
-        (0..2u128, 0i64..400, agency, plaza, any::<bool>()).prop_map(|(vehicle, seconds, agency, plaza, by_tag)| {
-            Posting {
-                vehicle: VehicleId::from_u128(vehicle),
-                at: Timestamp::from_millis(1_780_000_000_000 + seconds * 1000),
-                agency,
-                plaza,
-                by_tag,
-            }
-        })
+        let how = (any::<bool>(), prop::bool::weighted(0.7));
+        (0..2u128, 0i64..400, agency, plaza, how).prop_map(
+            |(vehicle, seconds, agency, plaza, (by_tag, is_numbered))| {
+                Posting {
+                    vehicle: VehicleId::from_u128(vehicle),
+                    // A whole minute at 20, 80, 140 and so on.
+                    at: Timestamp::from_millis(1_780_000_000_000 + seconds * 1000),
+                    agency,
+                    plaza,
+                    by_tag,
+                    is_numbered,
+                }
+            },
+        )
     }
 
     fn toll(id: u128, attribution: Option<&str>, is_billed: bool, is_second: bool) -> Toll {
@@ -162,20 +180,39 @@ mod tests {
 
     proptest! {
         #[test]
-        fn twins_are_one_vehicle_within_two_minutes_read_differently(one in posting(), other in posting()) {
+        fn twins_are_one_vehicle_within_two_minutes(one in posting(), other in posting()) {
             let are = are_twins(&one, &other);
             prop_assert_eq!(are, are_twins(&other, &one));
             let same = |one: &str, other: &str| one.eq_ignore_ascii_case(other);
             let is_one_agency = same(one.agency, other.agency);
+            let is_one_second = one.at == other.at;
+            let are_numbered = one.is_numbered && other.is_numbered;
             prop_assert!(!are || one.vehicle == other.vehicle);
             prop_assert!(!are || one.at.millis().abs_diff(other.at.millis()) <= 120_000);
-            prop_assert!(!are || one.plaza.zip(other.plaza).is_none_or(|(one, other)| same(one, other)));
-            // Two passages that one agency read in the same way are never twins, at whatever plazas.
-            prop_assert!(!are || one.by_tag != other.by_tag || (!is_one_agency && one.plaza.is_some() && other.plaza.is_some()));
+            prop_assert!(!are || is_one_second || one.plaza.zip(other.plaza).is_none_or(|(one, other)| same(one, other)));
+            // Two passages that one agency read in the same way and numbered are twins only in the same second.
+            let is_known = one.plaza.is_some() && other.plaza.is_some();
+            prop_assert!(!are || is_one_second || one.by_tag != other.by_tag || !are_numbered || (!is_one_agency && is_known));
             let moved = Posting { by_tag: !one.by_tag, at: one.at.plus_millis(120_000), ..one };
             prop_assert!(are_twins(&one, &moved));
             let too_late = Posting { at: moved.at.plus_millis(1), ..moved };
             prop_assert!(!are_twins(&one, &too_late));
+        }
+
+        #[test]
+        fn one_vehicle_in_one_second_is_one_passage(one in posting(), other in posting(), millis in 0i64..1000) {
+            let other = Posting { vehicle: one.vehicle, at: one.at.plus_millis(millis), ..other };
+            let differ = one.plaza.zip(other.plaza).is_some_and(|(one, other)| !one.eq_ignore_ascii_case(other));
+            // A statement to the minute has the gantries of one minute at one time.
+            prop_assert_eq!(are_twins(&one, &other), !(differ && one.at.millis() % 60_000 == 0));
+        }
+
+        #[test]
+        fn a_posting_without_a_number_can_be_another_one_in_other_words(one in posting(), seconds in -120i64..=120) {
+            let near = Posting { is_numbered: false, at: one.at.plus_millis(seconds * 1000), ..one };
+            prop_assert_eq!(are_twins(&one, &near), one.plaza.is_some() || seconds == 0);
+            let elsewhere = Posting { plaza: None, ..near };
+            prop_assert!(one.plaza.is_none() || are_twins(&one, &elsewhere));
         }
 
         #[test]

@@ -52,6 +52,8 @@ pub struct Posting<'a> {
     pub plaza: Option<&'a str>,
     /// Whether the transponder was read; otherwise the plate was.
     pub by_tag: bool,
+    /// Whether the agency gave it a number.
+    pub is_numbered: bool,
 }
 
 /// Who pays a toll or violation, and how that was decided.
@@ -65,8 +67,8 @@ pub struct Payer {
     pub rental: Option<RentalId>,
     /// Why the server chose the customer.
     pub reason: Option<Text>,
-    /// Why a person has to look at it: it is billed, and the server would choose otherwise now; or it is not attached, because it
-    /// is probably the second posting of one passage.
+    /// Why a person has to look at it: it is billed, and the server would choose otherwise now or it costs less; or it is not
+    /// attached, because it is probably the second posting of one passage.
     pub review: Option<Text>,
 }
 
@@ -94,6 +96,10 @@ pub trait Attributable: Billable + FromFields + Clone + PartialEq {
     fn review_order(&self) -> u32;
     /// The last day to pay, contest or name the driver, if it is known.
     fn respond_by(&self) -> Option<Date> {
+        None
+    }
+    /// Why a person has to look at its bill, if there is a reason.
+    fn bill_review(&self) -> Option<Text> {
         None
     }
     /// What the vehicle did.
@@ -202,7 +208,7 @@ impl<T: Attributable> Portable for T {
             let rule = "must be null unless `attribution` is `automatic`";
             return Err(Error::field("attribution_reason", FieldCode::Invalid, rule));
         }
-        if attribution == Some(Attribution::Manual) && review.is_some() {
+        if attribution == Some(Attribution::Manual) && review.is_some() && self.bill_review().is_none() {
             let rule = "must be null when `attribution` is `manual`";
             return Err(Error::field("review_reason", FieldCode::Invalid, rule));
         }
