@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests do")]
 
+#[path = "recording/identity.rs"]
+mod identity;
+
 use proptest::prelude::*;
 use rental_core::{
     imports::{

@@ -134,7 +134,9 @@ impl Round<'_> {
         let derived = self.deriving.derive(&object).await?;
         let billed = object.billed().is_some();
         // What nobody attached stays unattached.
-        let after = if before.customer.is_none() { derived.unattached() } else { settled(&before, &derived, billed) };
+        let mut after =
+            if before.customer.is_none() { derived.unattached() } else { settled(&before, &derived, billed) };
+        after.review = after.review.or_else(|| object.bill_review());
         let vehicle = derived.vehicle.filter(|_| !billed).or_else(|| object.known_vehicle());
         if after == before && vehicle == object.known_vehicle() {
             return Ok(());

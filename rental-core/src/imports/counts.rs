@@ -97,7 +97,7 @@ pub struct Counts {
     pub errors: Vec<RowError>,
     /// Number of rows that cannot be recorded and are not listed.
     pub errors_omitted: u64,
-    /// The first 1000 rows whose new objects a person should review. They count as created.
+    /// The first 1000 rows that a person should review. They count as created or as duplicates.
     pub review: Vec<RowError>,
     /// Number of rows that a person should review and that are not listed.
     pub review_omitted: u64,
@@ -138,7 +138,7 @@ impl Counts {
         }
     }
 
-    /// Lists a recorded row that a person should review.
+    /// Lists a row that a person should review.
     pub(crate) fn add_review(&mut self, row: u64, message: String) {
         list(&mut self.review, &mut self.review_omitted, RowError { row, message });
     }

@@ -168,11 +168,23 @@ impl Resource for Violation {
 
 impl Violation {
     /// What it costs the customer: the amount due or, when nothing is due any more, what was paid to the city.
-    fn cost(&self) -> Money {
+    pub(crate) fn cost(&self) -> Money {
         let paid = self.payment_amount.unwrap_or_default();
         if self.amount_due.is_zero() { paid } else { self.amount_due }
     }
+
+    /// Lists a violation of which more is billed than it costs: the city dismissed or reduced it after that. Removes what this
+    /// function had said once the bill is credited.
+    pub(crate) fn note_bill(&mut self) {
+        let reason = self.bill_review();
+        if reason.is_some() || self.review_reason.as_ref().is_some_and(|reason| reason.starts_with(BILL_TOO_HIGH)) {
+            self.review_reason = reason;
+        }
+    }
 }
+
+/// With what the reason begins of a violation of which more is billed than it costs.
+const BILL_TOO_HIGH: &str = "More is billed than it costs now";
 
 /// The identity of a violation: its issuer and summons number.
 #[must_use]
@@ -191,6 +203,7 @@ impl Billable for Violation {
 
     fn set_account(&mut self, billed: Money, invoices: Vec<InvoiceId>) {
         (self.amount_billed, self.invoice_ids) = (billed, invoices);
+        self.note_bill();
     }
 }
 
@@ -219,6 +232,16 @@ impl Attributable for Violation {
 
     fn respond_by(&self) -> Option<Date> {
         self.respond_by
+    }
+
+    fn bill_review(&self) -> Option<Text> {
+        let (billed, cost) = (self.amount_billed, self.cost());
+        let text = format!(
+            "{BILL_TOO_HIGH}: {billed} {} is billed, and by the last list it costs {cost}. Look it up at its issuer, then credit \
+             the difference on the invoice.",
+            self.currency
+        );
+        (billed > cost).then(|| Text::fit(&text, 255))
     }
 
     /// A camera takes a vehicle that is driven. New York's lists name these violations so.

@@ -27,16 +27,24 @@ pub(crate) fn claim_value(id: Uuid, amount: Option<Money>) -> Bytes {
 }
 
 /// The value of a claim whose object was corrected: the id, the amount that was stated last, and the amounts before it, the
-/// latest first and at most [`FORMER`] of them. An older file states one of these.
+/// latest first and at most [`MOST_FORMER`] of them. An older file states one of these.
 #[must_use]
 pub(crate) fn stated_value(id: Uuid, stated: Money, before: Option<Money>, former: &[Money]) -> Bytes {
-    let former = before.iter().chain(former).filter(|amount| **amount != stated).take(FORMER);
+    let former = before.iter().chain(former).filter(|amount| **amount != stated).take(MOST_FORMER);
     let amounts: Vec<String> = std::iter::once(&stated).chain(former).map(Money::to_string).collect();
     [id.as_bytes(), amounts.join(" ").as_bytes()].concat().into()
 }
 
 /// Most former amounts in a claim.
-const FORMER: usize = 16;
+pub(crate) const MOST_FORMER: usize = 16;
+
+/// The value of a claim whose object had other amounts before: the id, and the amounts of each former state one after the other,
+/// the latest state first, at most [`MOST_FORMER`] states.
+#[must_use]
+pub(crate) fn states_value(id: Uuid, states: &[Vec<Money>]) -> Bytes {
+    let amounts: Vec<String> = states.iter().take(MOST_FORMER).flatten().map(Money::to_string).collect();
+    [id.as_bytes(), amounts.join(" ").as_bytes()].concat().into()
+}
 
 /// The content of a claim.
 pub(crate) struct Stated {

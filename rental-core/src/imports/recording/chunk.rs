@@ -2,7 +2,7 @@
 
 use super::{
     importable::Importable,
-    recorder::{CHUNK, MAX_ATTEMPTS, Recorder, contended},
+    recorder::{CHUNK, Compared, MAX_ATTEMPTS, Recorder, contended},
 };
 use crate::{
     error::Error,
@@ -29,8 +29,10 @@ struct Chunk<'r, T, R> {
     new: Vec<T>,
     /// The rows near which a posting of their vehicle is recorded.
     near: HashSet<u64>,
-    /// The messages of the rows that are probably second postings of a passage.
-    twins: Vec<(u64, String)>,
+    /// The messages of the rows that a person should look at for another reason, such as a probable second posting.
+    review: Vec<(u64, String)>,
+    /// The identities of the rows that only a day tells from others.
+    told_by_day: Vec<Key>,
 }
 
 /// How a try to record rows in one transaction ended.
@@ -72,7 +74,8 @@ impl<T: Importable> Recorder<'_, T> {
             rows: HashMap::with_capacity(CHUNK),
             new: Vec::new(),
             near: self.near(rows, unreadable).await?,
-            twins: Vec::new(),
+            review: Vec::new(),
+            told_by_day: Vec::new(),
         };
         let mut taken = 0;
         for (number, row) in rows {
@@ -101,7 +104,8 @@ impl<T: Importable> Recorder<'_, T> {
         let dry_run = self.options.dry_run;
         let unidentified = chunk.unidentified.into_iter();
         unidentified.for_each(|number| self.counts.add_review(number, unidentified_message::<T>(dry_run)));
-        chunk.twins.into_iter().for_each(|(number, message)| self.counts.add_review(number, message));
+        chunk.review.into_iter().for_each(|(number, message)| self.counts.add_review(number, message));
+        self.told_by_day.extend(chunk.told_by_day);
         chunk.outcomes.into_iter().for_each(|(number, outcome, sum)| self.counts.add(number, outcome, sum));
         Ok(Tried::Recorded(taken))
     }
@@ -146,11 +150,21 @@ impl<T: Importable> Recorder<'_, T> {
         // A wrong row is not remembered: the next rows are compared with the one that was recorded.
         let earlier = chunk.rows.get(&key).copied();
         let claim = if earlier.is_none() { self.claim(&key).await? } else { None };
-        if stated.is_some()
-            && let Some(wrong) = self.contradiction(&object, earlier, claim.as_ref()).await?
-        {
-            chunk.outcomes.push((number, RowOutcome::Invalid(wrong), row.sum()));
-            return Ok(true);
+        match self.compare(row, &object, earlier, claim.as_ref()).await? {
+            Compared::Agrees => {}
+            Compared::Contradicts(wrong) => {
+                chunk.outcomes.push((number, RowOutcome::Invalid(wrong), row.sum()));
+                return Ok(true);
+            }
+            Compared::IsOlder(why) => {
+                chunk.outcomes.push((number, RowOutcome::Duplicate, row.sum()));
+                chunk.review.push((number, why));
+                return Ok(true);
+            }
+        }
+        let is_told_by_day = object.is_told_by_day();
+        if is_told_by_day && (earlier.is_some() || self.told_by_day.contains(&key)) {
+            chunk.review.push((number, equal_message()));
         }
         let outcome = match earlier {
             Some(earlier) if stated.map_or(earlier == row, |_| T::stated_amount(earlier) == stated) => {
@@ -176,7 +190,7 @@ impl<T: Importable> Recorder<'_, T> {
                         let reason = twins::reason(&first);
                         let whose = self.name_of(first.id());
                         object.set_payer(Payer { review: Some(reason), ..Payer::default() });
-                        chunk.twins.push((number, twin_message::<T>(&whose)));
+                        chunk.review.push((number, twin_message::<T>(&whose)));
                     }
                     chunk.new.push(object.clone());
                     let batch = std::mem::take(&mut chunk.batch);
@@ -186,6 +200,9 @@ impl<T: Importable> Recorder<'_, T> {
                 }
             },
         };
+        if is_told_by_day {
+            chunk.told_by_day.push(key.clone());
+        }
         chunk.rows.insert(key, row);
         chunk.outcomes.push((number, outcome, row.sum()));
         Ok(true)
@@ -199,6 +216,13 @@ fn twin_message<T: Importable>(whose: &str) -> String {
         "is probably the same passage as {whose}; this {object} is not attached automatically: attach it to a customer if it is \
          another passage, else set its customer to nobody"
     )
+}
+
+/// The review message for a row that is equal to an earlier one of its file, although it can be another passage.
+fn equal_message() -> String {
+    "has neither a number nor a time, and is equal to an earlier row of this file, so it counts as a duplicate; if the vehicle \
+     passed there twice on that day, import this row again with its time or a number of its own"
+        .to_owned()
 }
 
 /// The review message for a row without plate and transponder, whose vehicle cannot be found.

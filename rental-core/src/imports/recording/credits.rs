@@ -40,20 +40,36 @@ impl<T: Importable> Recorder<'_, T> {
             return Ok(RowOutcome::Invalid("is a credit without a transaction number and a time".into()));
         };
         let key = self.identity_key(&format!("credit\n{identity}"));
-        if self.claim(&key).await?.is_some() {
+        let (amount, object) = (T::stated_amount(credit).unwrap_or_default(), T::SPEC.object);
+        let Some(known) = self.claim(&key).await? else {
+            let Some(original) = self.charge_of(&charge, &identity).await? else {
+                return Ok(RowOutcome::Invalid(format!(
+                    "gives back {amount} for no {object} that is known; import the statement that has the {object}, then \
+                     this one again"
+                )));
+            };
+            let outcome = self.change(original, batch, |object| object.take_back(credit)).await?;
+            if outcome == RowOutcome::Updated {
+                batch.insert(key, claim::claim_value(original.uuid(), Some(amount)));
+            }
+            return Ok(outcome);
+        };
+        // An agency can give back parts under one number. Its claim has the amounts that were given back.
+        if known.amount.iter().chain(&known.former).any(|given_back| *given_back == amount) {
             return Ok(RowOutcome::Duplicate);
         }
-        let amount = T::stated_amount(credit);
-        let Some(original) = self.charge_of(&charge, &identity).await? else {
-            let (object, amount) = (T::SPEC.object, amount.unwrap_or_default());
+        if known.former.len() >= claim::MOST_FORMER {
+            let most = claim::MOST_FORMER + 1;
             return Ok(RowOutcome::Invalid(format!(
-                "gives back {amount} for no {object} that is known; import the statement that has the {object}, then this \
-                 one again"
+                "gives back another {amount} for {}, for which {most} other amounts were given back; no more are \
+                 remembered, so this one is not given back",
+                self.name_of(known.id)
             )));
-        };
-        let outcome = self.change(original, batch, |object| object.take_back(credit)).await?;
+        }
+        let outcome = self.change(known.id, batch, |object| object.take_back(credit)).await?;
         if outcome == RowOutcome::Updated {
-            batch.insert(key, claim::claim_value(original.uuid(), amount));
+            let value = claim::stated_value(known.id.uuid(), amount, known.amount, &known.former);
+            batch.replace(known.record.key, known.record.revision, value);
         }
         Ok(outcome)
     }

@@ -29,11 +29,24 @@ pub trait Importable: Attributable {
         None
     }
 
-    /// What contradicts that two objects of one identity are the same one: `vehicle`, `time` or `plaza`. Values that only one of
-    /// them has contradict nothing. Asked only for resources with a [stated amount](Importable::stated_amount): later rows of
-    /// the others replace what is known.
-    fn contradiction(&self, _other: &Self) -> Option<&'static str> {
-        None
+    /// What contradicts that two objects of one identity are the same one, such as `vehicle`, `time` or `plaza`. Values that only one
+    /// of them has contradict nothing.
+    fn contradiction(&self, other: &Self) -> Option<&'static str>;
+
+    /// The amounts of the object, for resources whose later rows replace what is known. Former ones are stored with the
+    /// identity, so that an older list is recognised ([`Importable::is_older`]). Always as many.
+    fn amounts(&self) -> Vec<Money> {
+        Vec::new()
+    }
+
+    /// Whether the amounts of a row are from before those of the object, if the object had the amounts of the row before.
+    fn is_older(&self, _row: &Self::Row) -> bool {
+        false
+    }
+
+    /// Whether nothing tells the object from another one of the same day, place and amount: it has neither a number nor a time.
+    fn is_told_by_day(&self) -> bool {
+        false
     }
 
     /// Whether the row reduces the amount of another row's object.

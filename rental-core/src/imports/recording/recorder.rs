@@ -11,7 +11,7 @@ use crate::{
     store::{Batch, Commit, DamagedRow, Key, Record, Store, get_one},
     value::{Id, Money, Name, VehicleId},
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
 
 /// Rows in one transaction.
@@ -46,18 +46,38 @@ pub struct Recorder<'a, T: Importable> {
     /// Cached holders of transponders and plates, because many rows of a statement have the same ones.
     holders: HashMap<[Option<String>; 3], Holders>,
     credits: Vec<(u64, T::Row)>,
+    /// The identities of the rows so far that only a day tells from others.
+    pub(super) told_by_day: HashSet<Key>,
     /// An id from the beginning of the import. Objects with greater ids are of its own rows.
     pub(super) first: Uuid,
 }
 
 /// A claim: the row with the identity of an object.
 pub(super) struct Claim<K> {
-    record: Record,
+    pub(super) record: Record,
     pub(super) id: Id<K>,
     /// The amount that the last row stated.
     pub(super) amount: Option<Money>,
     /// The amounts that earlier rows stated.
     pub(super) former: Vec<Money>,
+}
+
+/// How a row compares with the object that has its number.
+pub(super) enum Compared {
+    /// It is about the object.
+    Agrees,
+    /// It is about another one. The message says why.
+    Contradicts(String),
+    /// Its amounts are former ones of the object. The message says so.
+    IsOlder(String),
+}
+
+impl<K> Claim<K> {
+    /// The amounts of each former state of an object that has so many ([`Importable::amounts`]).
+    pub(super) fn states(&self, amounts: usize) -> impl Iterator<Item = Vec<Money>> {
+        let all: Vec<Money> = self.amount.iter().chain(&self.former).copied().collect();
+        all.chunks_exact(amounts.max(1)).map(<[Money]>::to_vec).collect::<Vec<_>>().into_iter()
+    }
 }
 
 impl<'a, T: Importable> Recorder<'a, T> {
@@ -74,6 +94,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
             damaged: Vec::new(),
             holders: HashMap::new(),
             credits: Vec::new(),
+            told_by_day: HashSet::new(),
             first: edge.new_id(),
         }
     }
@@ -156,30 +177,39 @@ impl<'a, T: Importable> Recorder<'a, T> {
         Ok(Some(Claim { record, id: Id::from_uuid(id), amount, former }))
     }
 
-    /// Why a row is not about the object that has its number: that of an earlier row of the same transaction, or of a claim.
-    pub(super) async fn contradiction(
+    /// How a row compares with the object that has its number: that of an earlier row of the same transaction, or of a claim.
+    pub(super) async fn compare(
         &mut self,
+        row: &T::Row,
         from_row: &T,
         earlier: Option<&T::Row>,
         claim: Option<&Claim<T::Kind>>,
-    ) -> Result<Option<String>, Error> {
+    ) -> Result<Compared, Error> {
         let (known, whose) = match (earlier, claim) {
             (Some(earlier), _) => (self.object(earlier), "an earlier row".to_owned()),
             (None, Some(claim)) => {
                 let found = get_one(self.store, &T::key(self.organization.id, claim.id)).await?;
-                let Some(record) = found else { return Ok(None) };
+                let Some(record) = found else { return Ok(Compared::Agrees) };
                 (parse(&record.key, &record.value)?, self.name_of(claim.id))
             }
-            (None, None) => return Ok(None),
+            (None, None) => return Ok(Compared::Agrees),
         };
-        let what = self.with_vehicle(known).await?.contradiction(from_row);
-        let object = T::SPEC.object;
-        Ok(what.map(|what| {
-            format!(
+        let (known, object): (T, _) = (self.with_vehicle(known).await?, T::SPEC.object);
+        if let Some(what) = known.contradiction(from_row) {
+            return Ok(Compared::Contradicts(format!(
                 "has the number of {whose}, but another {what}; an agency gives each {object} a number of its own, so look \
                  at the statement and correct the wrong row"
-            )
-        }))
+            )));
+        }
+        let amounts = from_row.amounts();
+        let had = claim.is_some_and(|claim| claim.states(amounts.len()).any(|state| state == amounts));
+        if !amounts.is_empty() && had && known.is_older(row) {
+            return Ok(Compared::IsOlder(format!(
+                "is taken for a row of an older list: {whose} had these amounts before a later list changed them, so it was \
+                 not changed; look it up at its issuer, because if it has these amounts again, this {object} is wrong here"
+            )));
+        }
+        Ok(Compared::Agrees)
     }
 
     /// An object in messages. A dry run has no objects of its own rows, so they are named like the rows.
@@ -205,9 +235,26 @@ impl<'a, T: Importable> Recorder<'a, T> {
     ) -> Result<RowOutcome, Error> {
         let vehicle = self.vehicle(from_row).await?;
         let before = claim.amount.unwrap_or_default();
-        let outcome = self.change(claim.id, batch, |object| object.correct(row, vehicle, before)).await?;
-        if let Some(stated) = T::stated_amount(row).filter(|_| outcome == RowOutcome::Updated) {
+        let mut amounts = (Vec::new(), Vec::new());
+        let outcome = self
+            .change(claim.id, batch, |object| {
+                amounts.0 = object.amounts();
+                object.correct(row, vehicle, before)?;
+                amounts.1 = object.amounts();
+                Some(())
+            })
+            .await?;
+        if outcome != RowOutcome::Updated {
+            return Ok(outcome);
+        }
+        if let Some(stated) = T::stated_amount(row) {
             let value = claim::stated_value(claim.id.uuid(), stated, claim.amount, &claim.former);
+            batch.replace(claim.record.key, claim.record.revision, value);
+        } else if amounts.0 != amounts.1 {
+            let (before, after) = amounts;
+            let former = claim.states(before.len()).filter(|state| *state != before && *state != after);
+            let states: Vec<Vec<Money>> = std::iter::once(before.clone()).chain(former).collect();
+            let value = claim::states_value(claim.id.uuid(), &states);
             batch.replace(claim.record.key, claim.record.revision, value);
         }
         Ok(outcome)

@@ -5,7 +5,7 @@ use crate::{
     imports::statements::TollRow,
     resources::toll::{self, Toll},
     schema::IndexPrefix,
-    value::{Money, Plate, VehicleId, same_tag, tag_digits},
+    value::{Money, Plate, VehicleId, same_tag, tag_digits, tag_serial},
 };
 
 impl Importable for Toll {
@@ -70,14 +70,20 @@ impl Importable for Toll {
             (Some(one), Some(other)) => one != other,
             _ => differ(self.occurred_on, other.occurred_on),
         };
-        // One row can have the tag and another one the plate.
-        let vehicles_differ = differ(self.vehicle_id, other.vehicle_id);
+        // One row can have the tag and another one the plate. Equal identifiers mean one row: which vehicle had them then can have
+        // been corrected since.
+        let identifiers = |toll: &Self| (tag(toll).map(|tag| tag_serial(&tag).to_owned()), plate(toll));
+        let vehicles_differ = identifiers(self) != identifiers(other) && differ(self.vehicle_id, other.vehicle_id);
         let found = [
             (tags_differ || plates_differ || vehicles_differ, "vehicle"),
             (times_differ, "time"),
             (differ(plaza(self), plaza(other)), "plaza"),
         ];
         found.into_iter().find_map(|(differs, what)| differs.then_some(what))
+    }
+
+    fn is_told_by_day(&self) -> bool {
+        self.transaction_id.is_none() && self.occurred_at.is_none()
     }
 
     fn is_credit(row: &TollRow) -> bool {

@@ -4,7 +4,7 @@ use super::importable::{Importable, NewObject};
 use crate::{
     imports::statements::ViolationRow,
     resources::violation::{self, Violation},
-    value::{Money, VehicleId},
+    value::{Money, Plate, VehicleId},
 };
 
 impl Importable for Violation {
@@ -54,9 +54,43 @@ impl Importable for Violation {
     }
 
     fn correct(&mut self, row: &ViolationRow, vehicle: Option<VehicleId>, _: Money) -> Option<()> {
+        let cost = self.cost();
         copy(self, row);
         self.vehicle_id = self.vehicle_id.or(vehicle);
+        // Not for a list that says the same again: a person can have looked at it.
+        if self.cost() != cost {
+            self.note_bill();
+        }
         Some(())
+    }
+
+    /// Cities correct a plate or a day. Both at once are another violation: one of the numbers is wrong, and nothing may be lost
+    /// for it.
+    fn contradiction(&self, other: &Self) -> Option<&'static str> {
+        let plate = |one: &Self| Plate::parse(one.plate.as_deref()?, one.state.as_deref());
+        let plates_differ = plate(self).zip(plate(other)).is_some_and(|(one, other)| {
+            one.number != other.number || one.state.zip(other.state).is_some_and(|(one, other)| one != other)
+        });
+        let days_differ = self.issued_on.zip(other.issued_on).is_some_and(|(one, other)| one != other);
+        (plates_differ && days_differ).then_some("plate and day")
+    }
+
+    fn amounts(&self) -> Vec<Money> {
+        let parts =
+            [self.fine_amount, self.penalty_amount, self.interest_amount, self.reduction_amount, self.payment_amount];
+        std::iter::once(self.amount_due).chain(parts.map(Option::unwrap_or_default)).collect()
+    }
+
+    /// Penalties, interest, reductions and payments only grow from list to list.
+    fn is_older(&self, row: &ViolationRow) -> bool {
+        let pairs = [
+            (self.penalty_amount, row.penalty_amount),
+            (self.interest_amount, row.interest_amount),
+            (self.reduction_amount, row.reduction_amount),
+            (self.payment_amount, row.payment_amount),
+        ];
+        let pairs = pairs.map(|(known, row)| (known.unwrap_or_default(), row.unwrap_or_default()));
+        pairs.iter().all(|(known, row)| row <= known) && pairs.iter().any(|(known, row)| row < known)
     }
 }
 

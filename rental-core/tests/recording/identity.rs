@@ -1,0 +1,274 @@
+//! Which rows are about one toll or violation, and what a person has to look at.
+
+use crate::{CHUNK, Ids, empty, import_rows, money, name, now, organization, text, toll_row, tolls, violation_row};
+use rental_core::{
+    imports::{
+        Counts,
+        recording::Importable as _,
+        statements::{TollRow, ViolationRow},
+    },
+    operations::{Create, Intent},
+    resources::{
+        self, Billable as _, Resource as _, parse,
+        toll::{self, Toll},
+        violation::{self, Violation},
+    },
+    rows::key,
+    store::{Batch, Commit, Prior, Span, Store as _, Write, all_sound, memory::Memory},
+    value::{Date, InvoiceId, Money, Timestamp},
+};
+use sha2::{Digest as _, Sha256};
+
+fn cents(text: &str) -> Money {
+    Money::parse(text, 2).expect("an amount")
+}
+
+fn charge(number: u8, amount: &str) -> TollRow {
+    TollRow { amount: cents(amount), ..toll_row(&(Some(number), 1, 1, false)) }
+}
+
+fn credit(number: u8, amount: &str) -> TollRow {
+    TollRow { credit: true, ..charge(number, amount) }
+}
+
+fn import(store: &std::sync::Arc<Memory>, edge: &Ids, rows: &[TollRow]) -> Counts {
+    import_rows::<Toll>(store, edge, rows, (CHUNK, false))
+}
+
+fn amount_of(store: &Memory, number: &str) -> String {
+    let found = tolls(store).into_iter().find(|toll| toll.transaction_id.as_deref() == Some(number));
+    found.expect("it is recorded").amount.to_string()
+}
+
+fn vehicle(store: &Memory, edge: &Ids, body: &'static [u8]) {
+    let owner = organization();
+    let collection = resources::api().find(|one| one.spec.object == "vehicle").unwrap();
+    let prepared =
+        now(Create { collection, organization: &owner, body: body.into(), given: &[] }.prepare(store, edge)).unwrap();
+    assert_eq!(now(store.commit(prepared.batch)), Ok(Commit::Applied));
+}
+
+#[test]
+fn a_second_credit_of_another_amount_is_given_back_and_each_of_them_once() {
+    let (store, edge) = (empty(), Ids::default());
+    import(&store, &edge, &[charge(1, "6.94")]);
+    assert_eq!(import(&store, &edge, &[credit(1, "2.00")]).updated, 1);
+    assert_eq!(import(&store, &edge, &[credit(1, "3.00")]).updated, 1);
+    assert_eq!(amount_of(&store, "T1"), "1.94");
+    for again in [credit(1, "2.00"), credit(1, "3.00")] {
+        assert_eq!(import(&store, &edge, &[again]).duplicates, 1);
+    }
+    // More than is left is an error, and not money from nowhere.
+    assert_eq!(import(&store, &edge, &[credit(1, "1.95")]).invalid, 1);
+    assert_eq!(amount_of(&store, "T1"), "1.94");
+    // All in one file, twice.
+    let file = [charge(2, "6.94"), credit(2, "2.00"), credit(2, "3.00")];
+    let first = import(&store, &edge, &file);
+    assert_eq!((first.created, first.updated), (1, 2));
+    assert_eq!(import(&store, &edge, &file).duplicates, 3);
+    assert_eq!(amount_of(&store, "T2"), "1.94");
+}
+
+#[test]
+fn more_credits_of_one_toll_than_are_remembered_are_invalid() {
+    let (store, edge) = (empty(), Ids::default());
+    import(&store, &edge, &[charge(1, "100")]);
+    let credits: Vec<TollRow> = (1..=20).map(|amount| TollRow { amount: money(amount), ..credit(1, "1") }).collect();
+    let first = import(&store, &edge, &credits[..13]);
+    assert_eq!(first.updated, 13, "91 of 100");
+    assert_eq!(import(&store, &edge, &credits[..13]).duplicates, 13);
+    let (store, edge) = (empty(), Ids::default());
+    import(&store, &edge, &[charge(1, "1000")]);
+    let first = import(&store, &edge, &credits);
+    assert_eq!((first.updated, first.invalid), (17, 3));
+    assert!(first.errors[0].message.contains("17"), "{:?}", first.errors);
+    let again = import(&store, &edge, &credits);
+    assert_eq!((again.duplicates, again.invalid), (17, 3), "nothing is given back twice");
+}
+
+fn violations(store: &Memory) -> Vec<Violation> {
+    let span = Span::newest_first(&key::records(organization().id, &violation::SPEC));
+    let rows = all_sound(now(store.scan(&span, 100)).unwrap()).unwrap();
+    rows.iter().map(|row| parse(&row.key, &row.value).unwrap()).collect()
+}
+
+/// A row of summons 1: plate, day of June, and what is due, fined, added and paid.
+fn summons(plate: Option<&str>, day: Option<u32>, [due, fine, penalty, payment]: [u32; 4]) -> ViolationRow {
+    ViolationRow {
+        plate: plate.map(text),
+        issued_on: day.and_then(|day| Date::parse(&format!("2026-06-{day:02}"))),
+        fine_amount: Some(money(fine)),
+        penalty_amount: Some(money(penalty)),
+        payment_amount: Some(money(payment)),
+        ..violation_row(&(1, due, false))
+    }
+}
+
+fn list(store: &std::sync::Arc<Memory>, edge: &Ids, rows: &[ViolationRow]) -> Counts {
+    import_rows::<Violation>(store, edge, rows, (CHUNK, false))
+}
+
+#[test]
+fn a_summons_number_with_another_plate_and_day_is_invalid() {
+    let (first, second) =
+        (summons(Some("AAA111"), Some(3), [115, 115, 0, 0]), summons(Some("BBB222"), Some(9), [50, 50, 0, 0]));
+    for files in [vec![vec![first.clone(), second.clone()]], vec![vec![first.clone()], vec![second]]] {
+        let (store, edge) = (empty(), Ids::default());
+        let counts: Vec<Counts> = files.iter().map(|rows| list(&store, &edge, rows)).collect();
+        assert_eq!(
+            counts.iter().map(|counts| (counts.created, counts.updated, counts.invalid)).fold((0, 0, 0), |a, b| (
+                a.0 + b.0,
+                a.1 + b.1,
+                a.2 + b.2
+            )),
+            (1, 0, 1)
+        );
+        assert!(counts.last().unwrap().errors[0].message.contains("plate and day"));
+        assert_eq!(violations(&store)[0].amount_due, money(115));
+    }
+    // A city corrects one of them, spells a plate in another way, or leaves one out.
+    for (plate, day) in [
+        (Some("BBB222"), Some(3)),
+        (Some("AAA111"), Some(9)),
+        (Some("aaa-111"), Some(9)),
+        (None, Some(9)),
+        (Some("BBB222"), None),
+    ] {
+        let (store, edge) = (empty(), Ids::default());
+        list(&store, &edge, std::slice::from_ref(&first));
+        assert_eq!(list(&store, &edge, &[summons(plate, day, [120, 115, 5, 0])]).updated, 1, "{plate:?} {day:?}");
+    }
+}
+
+#[test]
+fn an_older_list_does_not_bring_back_what_a_violation_cost() {
+    let (store, edge) = (empty(), Ids::default());
+    let june = summons(Some("AAA111"), Some(3), [115, 115, 0, 0]);
+    let july = summons(Some("AAA111"), Some(3), [140, 115, 25, 0]);
+    let august = summons(Some("AAA111"), Some(3), [0, 115, 25, 140]);
+    for row in [&june, &july, &august] {
+        list(&store, &edge, std::slice::from_ref(row));
+    }
+    for older in [&june, &july] {
+        let counts = list(&store, &edge, std::slice::from_ref(older));
+        assert_eq!((counts.duplicates, counts.updated), (1, 0));
+        assert!(counts.review[0].message.contains("older"), "{:?}", counts.review);
+        let one = &violations(&store)[0];
+        assert_eq!(
+            (one.amount_due, one.penalty_amount, one.payment_amount),
+            (money(0), Some(money(25)), Some(money(140)))
+        );
+    }
+    assert_eq!(list(&store, &edge, &[august]).duplicates, 1);
+    // What was never stated before is news, also when it is less.
+    let counts = list(&store, &edge, &[summons(Some("AAA111"), Some(3), [100, 100, 0, 0])]);
+    assert_eq!((counts.updated, counts.review.len()), (1, 0));
+}
+
+fn put(store: &Memory, place: rental_core::store::Key, value: Vec<u8>) {
+    let batch = Batch { checks: Vec::new(), writes: vec![Write::Put(place, 99, value.into(), Prior::Any)] };
+    assert_eq!(now(store.commit(batch)), Ok(Commit::Applied));
+}
+
+#[test]
+fn a_violation_that_costs_less_than_is_billed_is_listed_until_it_is_credited() {
+    let (store, edge) = (empty(), Ids::default());
+    let row = summons(Some("AAA111"), Some(3), [115, 115, 0, 0]);
+    list(&store, &edge, &[row]);
+    let mut billed = violations(&store).remove(0);
+    billed.set_account(money(115), vec![InvoiceId::from_u128(5)]);
+    assert_eq!(billed.review_reason, None);
+    put(&store, Violation::key(organization().id, billed.id), serde_json::to_vec(&billed).unwrap());
+    assert_eq!(list(&store, &edge, &[summons(Some("AAA111"), Some(3), [0, 0, 0, 0])]).updated, 1);
+    let mut dismissed = violations(&store).remove(0);
+    let reason = dismissed.review_reason.clone().expect("a person has to look at it");
+    assert!(reason.contains("115") && reason.contains("credit"), "{reason}");
+    dismissed.set_account(money(0), Vec::new());
+    assert_eq!(dismissed.review_reason, None);
+    // Paid by the fleet: it costs what was paid.
+    list(&store, &edge, &[summons(Some("AAA111"), Some(3), [0, 115, 0, 115])]);
+    assert_eq!(violations(&store)[0].review_reason, None);
+}
+
+#[test]
+fn the_same_row_is_known_after_the_history_of_its_tag_was_corrected() {
+    let (store, edge) = (empty(), Ids::default());
+    vehicle(&store, &edge, br#"{"name":"A","transponder_number":"00412345678"}"#);
+    let row = TollRow { plate: None, transponder_number: Some(text("00412345678")), ..charge(1, "6.94") };
+    import(&store, &edge, std::slice::from_ref(&row));
+    let mut moved = tolls(&store).remove(0);
+    assert!(moved.vehicle_id.is_some());
+    moved.vehicle_id = Some(rental_core::value::VehicleId::from_u128(77));
+    put(&store, Toll::key(organization().id, moved.id), serde_json::to_vec(&moved).unwrap());
+    assert_eq!(import(&store, &edge, std::slice::from_ref(&row)).duplicates, 1);
+    let counts = import(
+        &store,
+        &edge,
+        &[TollRow { amount: cents("4.94"), transponder_number: Some(text("412345678")), ..row.clone() }],
+    );
+    assert_eq!((counts.updated, amount_of(&store, "T1").as_str()), (1, "4.94"), "{:?}", counts.errors);
+    // Another identifier of another vehicle still contradicts.
+    vehicle(&store, &edge, br#"{"name":"B","plate":"BBB222"}"#);
+    let other = TollRow { plate: Some(text("BBB222")), transponder_number: None, ..row };
+    assert_eq!(import(&store, &edge, &[other]).invalid, 1);
+}
+
+#[test]
+fn equal_rows_without_number_and_time_are_listed_for_review() {
+    let (store, edge) = (empty(), Ids::default());
+    let row = TollRow { occurred_at: None, occurred_on: Date::parse("2026-06-03"), ..toll_row(&(None, 1, 7, false)) };
+    for (round, size) in [(0, CHUNK), (1, CHUNK), (2, 1)] {
+        let counts = import_rows::<Toll>(&store, &edge, &[row.clone(), row.clone()], (size, false));
+        assert_eq!((counts.created, counts.duplicates), if round == 0 { (1, 1) } else { (0, 2) });
+        assert_eq!(counts.review.iter().map(|one| one.row).collect::<Vec<_>>(), [3], "round {round}");
+        assert!(counts.review[0].message.contains("neither a number nor a time"), "{:?}", counts.review);
+    }
+    // With a time they are one passage, and nobody has to look.
+    let timed = toll_row(&(None, 1, 8, false));
+    let counts = import(&store, &edge, &[timed.clone(), timed]);
+    assert_eq!((counts.created, counts.duplicates, counts.review.len()), (1, 1, 0));
+}
+
+#[test]
+fn a_vehicle_that_passes_twice_in_one_second_has_a_probable_twin() {
+    let at = |millis: i64| Some(Timestamp::from_millis(1_780_000_001_000 + millis));
+    let tag = |number: Option<u8>, agency: &str, plaza: Option<&str>| TollRow {
+        agency: name(agency),
+        plaza: plaza.map(text),
+        transponder_number: Some(text("00412345678")),
+        plate: None,
+        occurred_at: at(0),
+        ..toll_row(&(number, 1, 6, false))
+    };
+    let first = tag(Some(1), "MTA", Some("RKB"));
+    for (second, is_twin) in [
+        (tag(Some(2), "MTA", Some("RKB")), true),
+        (TollRow { plate: Some(text("ABC1234")), ..tag(Some(2), "MTA", Some("RKB")) }, true),
+        (tag(Some(2), "MTA", None), true),
+        (tag(Some(2), "E-ZPass NY", Some("Triborough")), true),
+        (TollRow { amount: money(5), ..tag(None, "MTA", Some("RKB")) }, true),
+        (TollRow { occurred_at: at(90_000), ..tag(None, "MTA", Some("RKB")) }, true),
+        (TollRow { occurred_at: at(1_000), ..tag(Some(2), "MTA", Some("RKB")) }, false),
+        (TollRow { occurred_at: at(1_000), ..tag(Some(2), "MTA", Some("BWB")) }, false),
+    ] {
+        let (store, edge) = (empty(), Ids::default());
+        vehicle(&store, &edge, br#"{"name":"A","plate":"ABC1234","transponder_number":"00412345678"}"#);
+        let counts = import(&store, &edge, &[first.clone(), second.clone()]);
+        assert_eq!((counts.created, counts.review.len()), (2, usize::from(is_twin)), "{second:?}: {counts:?}");
+    }
+}
+
+#[test]
+fn credits_that_an_older_version_recorded_are_known() {
+    let (store, edge) = (empty(), Ids::default());
+    import(&store, &edge, &[charge(1, "6.94"), credit(1, "2.00")]);
+    let toll = tolls(&store).remove(0);
+    let identity = format!("credit\n{}", toll.identity().expect("it has a number"));
+    let hash: [u8; 32] = Sha256::digest(identity.as_bytes()).into();
+    let old = [toll.id.uuid().as_bytes(), b"2.00".as_slice()].concat();
+    put(&store, key::identity(organization().id, &toll::SPEC, &hash), old);
+    assert_eq!(import(&store, &edge, &[charge(1, "6.94"), credit(1, "2.00")]).duplicates, 2);
+    assert_eq!(amount_of(&store, "T1"), "4.94");
+    assert_eq!(import(&store, &edge, &[credit(1, "3.00")]).updated, 1);
+    assert_eq!(amount_of(&store, "T1"), "1.94");
+}
