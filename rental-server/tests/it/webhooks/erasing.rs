@@ -221,7 +221,7 @@ fn a_hold_that_a_killed_server_left_behind_keeps_no_erasure_from_beginning() {
     drop(organization);
     stop(server);
     let place = Customer::key(owner, CustomerId::parse(&customer).expect("an id"));
-    let before = on_file(directory.path(), async |store| store.get(&[place.clone()]).await).expect("a row");
+    let before = on_file(directory.path(), async |store| store.get(std::slice::from_ref(&place)).await).expect("a row");
     let before = before[0].clone().expect("a customer");
 
     let server = Server::start_on_file(directory.path(), &[]);
