@@ -290,7 +290,7 @@ fn a_run_of_invoices_goes_on_until_nothing_is_left_and_its_dry_run_says_what_it_
     let script = [&cut, invoice, &drafts(&["0.7"]), invoice, &none, &none];
     let server = FakeServer::new(script.into_iter().map(ok).collect());
     let args = ["invoices", "draft-all", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"];
-    let shown = plain(&server, &args, 140);
+    let shown = plain(&server, &[&args[..], &["--yes"]].concat(), 140);
     assert!(shown.contains("2 invoices created over 1.40, 0 rentals skipped"), "{shown}");
     let server = FakeServer::new([&cut, &none, &none].into_iter().map(|body| ok(body)).collect());
     let shown = plain(&server, &[&args[..], &["--dry-run"]].concat(), 140);
