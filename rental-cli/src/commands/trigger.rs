@@ -73,6 +73,8 @@ struct Run<'a> {
     /// Client with an API key of the organization.
     api: Api,
     steps: Vec<Step>,
+    /// Whether the invoice is paid as soon as it is created.
+    pays: bool,
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
@@ -99,7 +101,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         }
         None => session.api.clone(),
     };
-    let mut run = Run { session, organization, api, steps: Vec::new() };
+    let mut run = Run { session, organization, api, steps: Vec::new(), pays: false };
     let caused = run.cause(event);
     if let Some((id, _)) = &key {
         revoke(session, id);
@@ -184,10 +186,8 @@ impl Run<'_> {
                 self.change(object, id, body.to_string())
             }
             Cause::Operator(action) | Cause::OfPaid(action) => {
+                self.pays = matches!(event.cause, Cause::OfPaid(_));
                 let id = self.create(object.object)?;
-                if matches!(event.cause, Cause::OfPaid(_)) {
-                    self.pay()?;
-                }
                 self.ask(&Request::post(Access::Operator, &[object.plural, &id, action], None))?;
                 let did = event.name.split_once('.').map_or(action, |(_, did)| did);
                 self.did(did, object.object, id);
@@ -238,6 +238,9 @@ impl Run<'_> {
         let made = self.ask(&Request::post(access, path, Some(Value::Object(body).to_string())))?;
         let id = made.text("id").ok_or_else(|| Failure::Unreadable("the response has no id".into()))?;
         self.did("created", entry.spec.object, id.clone());
+        if self.pays && entry.spec.object == invoice::SPEC.object {
+            self.pay()?;
+        }
         Ok(id)
     }
 
