@@ -92,7 +92,7 @@ fn violations(store: &Memory) -> Vec<Violation> {
     rows.iter().map(|row| parse(&row.key, &row.value).unwrap()).collect()
 }
 
-/// A row of summons 1: plate, day of June, and what is due, fined, added and paid.
+/// A row with the summons number 1: its plate, its day of June, and the amounts due, fined, added and paid.
 fn summons(plate: Option<&str>, day: Option<u32>, [due, fine, penalty, payment]: [u32; 4]) -> ViolationRow {
     ViolationRow {
         plate: plate.map(text),
