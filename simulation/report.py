@@ -71,7 +71,7 @@ def find_passage(stored, passages, tolls):
 
 def weigh(organization, vehicles, charge, stored, row, table):
     """Judges one toll or violation."""
-    fleet, zone = organization.fleet, organization.fleet.zone
+    fleet = organization.fleet
     index = charge["vehicle"]["index"]
     table.add("tolls" if "plaza" in charge else "violations")
     twins = [one for one in fleet.vehicles if one["plate"] == charge["vehicle"]["plate"]]
@@ -90,7 +90,7 @@ def weigh(organization, vehicles, charge, stored, row, table):
         if not near:
             table.fault(FAULTS[4], case)
         return
-    found, empty = possible(vehicle, zone, charge, told)
+    found, empty = possible(vehicle, charge)
     if found is None:
         table.add("records that contradict themselves")
         return
@@ -101,7 +101,7 @@ def weigh(organization, vehicles, charge, stored, row, table):
     customers = {one.customer for one in found + parked}
     sure = [one for one in found if not one.doubtful and not overdue(one, told) and not one.contested(vehicle.windows)]
     found = found + parked
-    certain = len(customers) == 1 and bool(sure) and covers(sure, zone, charge)
+    certain = len(customers) == 1 and bool(sure) and covers(sure, charge)
     expected = organization.customers[next(iter(customers))] if customers else None
     if attached and truth is not None and attached != organization.customers[truth]:
         table.fault(FAULTS[0], case)
@@ -130,13 +130,19 @@ def weigh(organization, vehicles, charge, stored, row, table):
         check_reasons(organization, vehicle, charge, row, table, case)
 
 
-def possible(vehicle, zone, charge, told):
+def meant(charge):
+    """The instants that the statement can mean. Only local times can mean two."""
+    return instants(charge["zone"], charge["told"]) if charge["zone"] else [charge["told"]]
+
+
+def possible(vehicle, charge):
     """The rentals that can have had the vehicle, for each instant that the statement can mean."""
     if charge["day_only"]:
+        zone = charge["zone"]
         day = day_of(zone, charge["at"])
         return vehicle.holders(midnight(zone, day), midnight(zone, day + timedelta(days=1)))
     found, empty = [], False
-    for at in instants(zone, told):
+    for at in meant(charge):
         some, none = vehicle.holders(at, at + length(at))
         if some is None:
             return None, None
@@ -154,13 +160,14 @@ def length(at):
     return 60 if at % 60 == 0 else 1
 
 
-def covers(sure, zone, charge):
+def covers(sure, charge):
     """Whether a rental reaches over all that the time can mean: the whole day, or the whole minute."""
     told = charge["told"]
     if not charge["day_only"]:
         ends = [one.b2 if one.known_back else one.b2 + 1 for one in sure]
         begin = min(one.p1 for one in sure)
-        return length(told) == 1 or all(begin <= at and at + 60 <= max(ends) for at in instants(zone, told))
+        return length(told) == 1 or all(begin <= at and at + 60 <= max(ends) for at in meant(charge))
+    zone = charge["zone"]
     day = day_of(zone, told)
     begin, end = midnight(zone, day), midnight(zone, day + timedelta(days=1))
     return any(one.p1 <= begin and end <= max(one.b1, (one.b2 + 1 if one.known_back is False and one.b2 < 10**11 else 0)) for one in sure)
@@ -194,7 +201,7 @@ def check_reasons(organization, vehicle, charge, row, table, case):
             continue
         for pattern, holds in REASONS:
             if re.search(pattern, candidate["reason"]) and not any(
-                holds(rental, at) for at in instants(organization.fleet.zone, charge["told"])
+                holds(rental, at) for at in meant(charge)
             ):
                 table.fault(FAULTS[4], f"{candidate['reason']} of {rental}; {case}")
 

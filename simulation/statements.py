@@ -2,10 +2,14 @@
 
 from datetime import datetime, timezone
 
+from zoneinfo import ZoneInfo
+
 from oracle import day_of, instants
 
 NAMES = {"NY": "New York", "NJ": "New Jersey", "PA": "Pennsylvania", "FL": "Florida", "CT": "Connecticut", "ON": "Ontario"}
 FORMATS = ["generic", "generic-local", "ezpass-ny", "ezpass-ny-fleet", "ezpass-nj", "ezpass-nj-18", "ezpass-pa", "sunpass"]
+# Formats of agencies whose clocks are not where the fleet is.
+ELSEWHERE = {"sunpass", "ezpass-nj-18"}
 NUMBERED = {"generic", "generic-local", "ezpass-ny", "ezpass-ny-fleet", "sunpass"}
 HEADERS = {
     "generic": "transaction_id,occurred_at,agency,plaza,plate,plate_state,transponder_number,amount",
@@ -17,6 +21,11 @@ HEADERS = {
     "sunpass": "POSTED DATE,TRANSACTION DATE,TRANSACTION TIME,TRANSACTION NUMBER,TRANSPONDER/LICENSE PLATE,AGENCY NAME,LANE,AXLE,DESCRIPTION / PLAZA NAME,DEBIT(-),CREDIT(+),BALANCE",
 }
 HEADERS["generic-local"] = HEADERS["generic"]
+
+
+def zone_name(fleet, kind):
+    """Where the clocks are that a format shows."""
+    return fleet.other_zone_name if kind in ELSEWHERE else fleet.zone_name
 
 
 def money(cents):
@@ -137,7 +146,7 @@ class Statement:
 
 def make_tolls(fleet, count):
     """The passages of a fleet: mostly of customers, some of its own staff."""
-    r, zone, tolls = fleet.random, fleet.zone, []
+    r, tolls = fleet.random, []
     while len(tolls) < count:
         if tolls and (second := twin(fleet, tolls[-1], len(tolls))):
             tolls.append(second)
@@ -167,10 +176,12 @@ def make_tolls(fleet, count):
             toll["agency"] = "PA Turnpike"
         toll["kind"] = kind
         toll["day_only"] = kind not in ("generic", "ezpass-nj", "ezpass-nj-18") and r.random() < 0.03
-        if "moved" in vehicle and day_of(zone, at) == day_of(zone, vehicle["moved"]["at"]):
+        shown = ZoneInfo(zone_name(fleet, kind))
+        if "moved" in vehicle and day_of(shown, at) == day_of(shown, vehicle["moved"]["at"]):
             toll["day_only"] = False
-        # What a statement with local times can say: the earlier instant of the repeated hour.
-        toll["told"] = at if kind == "generic" else min(instants(zone, at))
+        # What a statement with local times can say: the earlier instant of the repeated hour. Times with an offset are exact.
+        toll["zone"] = None if kind == "generic" else shown
+        toll["told"] = at if kind == "generic" else min(instants(shown, at))
         tolls.append(toll)
     return tolls
 
@@ -189,12 +200,14 @@ def twin(fleet, toll, n):
 
 def make_statements(fleet, tolls, size):
     """Statements in the order of the agencies, a file of corrections at the end, and the final amount of each toll."""
-    r, zone, name = fleet.random, fleet.zone, fleet.zone_name
+    r = fleet.random
     by_kind = {}
     for toll in tolls:
         by_kind.setdefault(toll["kind"], []).append(toll)
     files, corrections = [], []
     for kind, members in by_kind.items():
+        name = zone_name(fleet, kind)
+        zone = ZoneInfo(name)
         for begin in range(0, len(members), size):
             part = members[begin : begin + size]
             file = Statement(kind, name)

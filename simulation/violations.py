@@ -29,7 +29,7 @@ def make_violations(fleet, count):
             at = r.randrange(drive["pickup"], max(min(drive["back"], drive["pickup"] + 40 * 86400), drive["pickup"] + 1))
         at -= at % 60
         made.append({
-            "vehicle": vehicle, "shown": fleet.shown(vehicle, at), "at": at, "told": min(instants(zone, at)), "text": text, "parking": parking, "mode": "plate",
+            "vehicle": vehicle, "shown": fleet.shown(vehicle, at), "at": at, "told": min(instants(zone, at)), "zone": zone, "text": text, "parking": parking, "mode": "plate",
             "cents": r.choice([5000, 6500, 11500]), "number": f"{4 + fleet.number}{len(made):09}", "day_only": False,
             "kind": "nyc-open-data",
         })

@@ -27,6 +27,8 @@ class Fleet:
         self.changes = random.Random(f"changes of {seed}-{number}")
         self.zone_name, self.number = ZONES[number % len(ZONES)], number
         self.zone = ZoneInfo(self.zone_name)
+        # Some of its agencies have their clocks elsewhere.
+        self.other_zone_name = ZONES[(number + 1) % len(ZONES)]
         self.customers = 60
         self.vehicles, self.rentals = [], []
         for n in range(vehicles):

@@ -9,11 +9,11 @@ use clock::{Clock, time, wait};
 use proptest::prelude::*;
 use rental_core::{
     error::Error,
-    fleet::{Holders, VehicleMatch, attribution::When},
+    fleet::{Holders, VehicleMatch},
     operations::{self, Intent, assignments::Assign},
     resources::{Resource, organization::Organization, organization::SYSTEM, vehicle::Vehicle},
     store::{Batch, Commit, Record, Store, memory::Memory},
-    value::{OrganizationId, Text, VehicleId},
+    value::{OrganizationId, Text, VehicleId, When},
 };
 use serde_json::json;
 
@@ -214,12 +214,12 @@ proptest! {
         for tag in 0..TAGS.len() {
             let holders = world.holders(tag);
             for hour in 0..HOURS {
-                let at = When { at: Some(time(hour)), on: None };
+                let at = When { at: Some(time(hour)), ..When::default() };
                 prop_assert_eq!(world.vehicle(&holders, at), model.vehicle(tag, hour, hour + 1), "tag {} at {} of {:?}", tag, hour, model.known);
             }
             for day in 0..HOURS / 24 {
                 let on = rental_core::value::Date::from_day_number(time(day * 24).day_number());
-                let found = world.vehicle(&holders, When { at: None, on });
+                let found = world.vehicle(&holders, When { on, ..When::default() });
                 prop_assert_eq!(found, model.vehicle(tag, day * 24, day * 24 + 24), "tag {} on day {} of {:?}", tag, day, model.known);
             }
         }

@@ -5,13 +5,13 @@
 use proptest::prelude::*;
 use rental_core::{
     fleet::{
-        attribution::{Verdict, When, decide},
+        attribution::{Verdict, about, decide},
         rentals_around,
     },
     operations::{self, edge::Edge},
     resources::{Occasion, organization::Organization, rental::Rental},
     store::{Batch, Store, memory::Memory},
-    value::{CustomerId, Date, OrganizationId, RentalId, Timestamp, VehicleId},
+    value::{CustomerId, Date, OrganizationId, RentalId, Timestamp, VehicleId, When},
 };
 use serde_json::json;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -101,10 +101,10 @@ proptest! {
         for (hours, whole_day) in asked {
             let at = time(hours);
             let when = match whole_day {
-                true => When { at: None, on: Date::from_day_number(at.day_number()) },
-                false => When { at: Some(at), on: None },
+                true => When { on: Date::from_day_number(at.day_number()), ..When::default() },
+                false => When { at: Some(at), ..When::default() },
             };
-            let about = when.about(organization.time_zone).unwrap();
+            let about = about(when, organization.time_zone).unwrap();
             let read = wait(rentals_around(&store, organization.id, VEHICLE, about)).unwrap();
             for occasion in [Occasion::Driving, Occasion::Parking] {
                 let (expected, found) = (decide(&all, VEHICLE, when, occasion), decide(&read, VEHICLE, when, occasion));

@@ -117,6 +117,7 @@ fn toll_row((number, second, amount, credit): &Passage) -> TollRow {
         transaction_id: number.map(|number| text(&format!("T{number}"))),
         occurred_on: None,
         occurred_at: Some(Timestamp::from_millis(1_780_000_000_000 + i64::from(*second) * 1000)),
+        zone: None,
         plaza: Some(text("RKB")),
         plate: Some(text("ABC1234")),
         plate_state: None,
@@ -219,6 +220,7 @@ fn violation_row((number, due, plate): &(u8, u32, bool)) -> ViolationRow {
         respond_by: None,
         issued_on: None,
         issued_at: None,
+        time_zone: None,
     }
 }
 

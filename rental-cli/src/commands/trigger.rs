@@ -178,12 +178,16 @@ impl Run<'_> {
                 let id = self.create(object.object)?;
                 self.change(object, id, format!("{{\"{field}\":{value}}}"))
             }
-            Cause::Attach(field) => {
+            Cause::Attach(field) | Cause::Detach(field) => {
                 let kind = object.field(field).map(|field| field.kind);
                 let Some(Kind::Reference(other)) = kind else { return Err(unknown(event.object())) };
                 let body = json!({field: self.create(other)?});
                 let id = self.create(object.object)?;
-                self.change(object, id, body.to_string())
+                self.change(object, id.clone(), body.to_string())?;
+                match event.cause {
+                    Cause::Detach(_) => self.change(object, id, json!({field: null}).to_string()),
+                    _ => Ok(()),
+                }
             }
             Cause::Operator(action) | Cause::OfPaid(action) => {
                 self.pays = matches!(event.cause, Cause::OfPaid(_));

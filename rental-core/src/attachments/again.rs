@@ -7,9 +7,8 @@ use crate::{
     operations::{self, Edge, recheck::automatic},
     resources::{
         Attributable, Payer, Resource,
-        event::EventType,
         organization::{Organization, SYSTEM},
-        parse,
+        parse, payer_events,
         toll::Toll,
         violation::Violation,
     },
@@ -135,7 +134,13 @@ impl Round<'_> {
         let billed = object.billed().is_some();
         // What nobody attached stays unattached.
         let mut after =
-            if before.customer.is_none() { derived.unattached() } else { settled(&before, &derived, billed) };
+            if before.is_second_posting() { derived.unattached() } else { settled(&before, &derived, billed) };
+        if before.customer.is_some() && after.customer.is_none() {
+            // What is attached comes before its twin, and what is not comes behind it.
+            let mut free = object.clone();
+            free.set_payer(after.clone());
+            after = self.deriving.derive(&free).await?.still_unattached(&after);
+        }
         after.review = after.review.or_else(|| object.bill_review());
         let vehicle = derived.vehicle.filter(|_| !billed).or_else(|| object.known_vehicle());
         if after == before && vehicle == object.known_vehicle() {
@@ -143,7 +148,7 @@ impl Round<'_> {
         }
         let now = self.edge.now();
         let rule = |object: &mut T| {
-            let events = event::<T>(&before, &after);
+            let events = payer_events::<T>(before.customer, after.customer);
             *object.vehicle() = vehicle;
             object.set_payer(after);
             object.touch(now);
@@ -166,7 +171,7 @@ fn rest<T: Resource>(organization: OrganizationId, vehicle: VehicleId, mark: &Re
 
 /// Who pays from now on for an object that is attached automatically. What an invoice bills keeps its customer, and says why
 /// a person has to look at it.
-pub(super) fn settled(before: &Payer, derived: &Derived, billed: bool) -> Payer {
+fn settled(before: &Payer, derived: &Derived, billed: bool) -> Payer {
     let clear = derived.clear();
     let same = clear.is_some_and(|one| Some(one.customer) == before.customer);
     match (billed, clear) {
@@ -180,12 +185,6 @@ pub(super) fn settled(before: &Payer, derived: &Derived, billed: bool) -> Payer 
             let review = format!("An invoice bills it, but by what is recorded now {now}: {}", derived.reason());
             Payer { review: Some(Text::fit(&review, 255)), ..before.clone() }
         }
-        (false, Some(candidate)) => Payer::automatic(candidate.customer, candidate.rental, &candidate.reason),
-        (false, None) => derived.unattached(),
+        (false, _) => derived.attached(),
     }
-}
-
-/// The event of a change from one payer to another. Detaching emits none (docs/attribution.md).
-pub(super) fn event<T: Attributable>(before: &Payer, after: &Payer) -> Vec<EventType> {
-    if after.customer.is_some() && after.customer != before.customer { vec![T::ATTACHED] } else { Vec::new() }
 }

@@ -4,7 +4,7 @@ use crate::{
     error::Error,
     fleet::{
         Holders, RentalsAround, VehicleMatch,
-        attribution::{Candidate, Verdict, When, decide},
+        attribution::{Candidate, Verdict, about, decide},
         twins,
     },
     resources::{
@@ -40,10 +40,32 @@ impl Derived {
         }
     }
 
-    /// Who pays for an object that is not attached.
+    /// Who pays for an object that nobody attached and that nobody clearly pays.
     #[must_use]
     pub fn unattached(&self) -> Payer {
-        Payer { review: self.twin.as_ref().map(|(_, reason)| reason.clone()), ..Payer::default() }
+        self.twin.as_ref().map(|(_, reason)| Payer::second_posting(reason.clone())).unwrap_or_default()
+    }
+
+    /// The same for an object of this payer, which can be that the server detached it.
+    #[must_use]
+    pub fn still_unattached(&self, before: &Payer) -> Payer {
+        if before.is_detached() { self.detached() } else { self.unattached() }
+    }
+
+    /// Who pays for an object that the server detaches. What can show that a vehicle had its number marks that vehicle, and the
+    /// object is derived again. When no vehicle has or had the number, nothing does.
+    fn detached(&self) -> Payer {
+        let is_followed = self.vehicle.is_some() || matches!(self.verdict, Verdict::Unclear(..));
+        if is_followed && self.twin.is_none() { Payer::detached(self.reason()) } else { self.unattached() }
+    }
+
+    /// Who pays for an object that the server attached, or would attach, when it is clear.
+    #[must_use]
+    pub fn attached(&self) -> Payer {
+        match self.clear() {
+            Some(candidate) => Payer::automatic(candidate.customer, candidate.rental, &candidate.reason),
+            None => self.detached(),
+        }
     }
 
     /// Why.
@@ -100,8 +122,7 @@ impl<'a> Deriving<'a> {
         if let Some(vehicle) = object.known_vehicle().filter(|_| tag.is_none() && plate.is_none()) {
             return Ok(VehicleMatch::One(vehicle));
         }
-        let (at, on) = object.when();
-        let (when, zone) = (When { at, on }, self.organization.time_zone);
+        let (when, zone) = (object.when(), self.organization.time_zone);
         let identifiers = [tag, plate, state].map(|text| text.map(str::to_owned));
         if let Some(known) = self.holders.get(&identifiers) {
             return Ok(known.at(when, zone));
@@ -126,8 +147,7 @@ impl<'a> Deriving<'a> {
     ) -> Result<Derived, Error> {
         let (store, organization) = (self.store, self.organization);
         let nobody = |why: &str| Verdict::Nobody(why.to_owned(), Vec::new());
-        let (at, on) = object.when();
-        let when = When { at, on };
+        let when = object.when();
         let vehicle = match whose {
             VehicleMatch::One(vehicle) => vehicle,
             VehicleMatch::None => {
@@ -138,7 +158,7 @@ impl<'a> Deriving<'a> {
                 return Ok(Derived { vehicle: None, verdict: Verdict::Unclear(why, Vec::new()), twin: None });
             }
         };
-        let Some(about) = when.about(organization.time_zone) else {
+        let Some(about) = about(when, organization.time_zone) else {
             let verdict = nobody("It is not known when it happened.");
             return Ok(Derived { vehicle: Some(vehicle), verdict, twin: None });
         };

@@ -1,13 +1,10 @@
 //! Gives a choice of a person back to the server.
 
-use super::{
-    again::{event, settled},
-    derivation::Deriving,
-};
+use super::derivation::Deriving;
 use crate::{
     error::Error,
     operations::{self, Edge, Intent, Preparing},
-    resources::{Attributable, Payer, organization::Organization, parse},
+    resources::{Attributable, Payer, organization::Organization, parse, payer_events},
     store::Store,
 };
 use std::marker::PhantomData;
@@ -36,12 +33,12 @@ impl<T: Attributable> Intent for Release<'_, T> {
             let mut free = object.clone();
             free.set_payer(Payer::default());
             let derived = Deriving::new(store, self.organization).derive(&free).await?;
-            let after = settled(&Payer::default(), &derived, false);
+            let after = derived.attached();
             let (before, now) = (object.payer(), edge.now());
             let vehicle = derived.vehicle.or_else(|| object.known_vehicle());
             let rule = |object: &mut T| -> Result<_, Error> {
                 let was = object.clone();
-                let events = event::<T>(&before, &after);
+                let events = payer_events::<T>(before.customer, after.customer);
                 *object.vehicle() = vehicle;
                 object.set_payer(after);
                 if *object != was {

@@ -10,7 +10,7 @@ use crate::{
         Attributable, Resource, customer::Customer, organization::Organization, parse, rental::Rental, review_look_up,
     },
     store::Store,
-    value::{CustomerId, Id},
+    value::{CustomerId, Id, When},
 };
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -111,7 +111,7 @@ async fn row<T: Attributable>(
         None => None,
     };
     let [tag, plate, state] = object.identifiers();
-    let (at, on) = object.when();
+    let When { at, on, .. } = object.when();
     let charged = object.charged();
     Ok(json!({
         "object": "review", "resource": T::SPEC.object, "id": object.id(), "verdict": verdict(&derived),
@@ -169,9 +169,10 @@ fn verdict(derived: &Derived) -> &'static str {
     }
 }
 
-/// The day and time where the organization is: `2026-06-02 10:03 -04:00`; only the day when the time is not known.
+/// The day and time where the statement has them, else where the organization is: `2026-06-02 10:03 -04:00`; only the day
+/// when the time is not known.
 #[must_use]
 pub fn local_time<T: Attributable>(organization: &Organization, object: &T) -> Option<String> {
-    let (at, on) = object.when();
-    at.map(|at| organization.time_zone.shown(at)).or_else(|| on.map(|day| day.to_string()))
+    let When { at, on, zone } = object.when();
+    at.map(|at| zone.unwrap_or(organization.time_zone).shown(at)).or_else(|| on.map(|day| day.to_string()))
 }

@@ -12,29 +12,18 @@ use crate::{
         Occasion,
         rental::{Rental, RentalStatus},
     },
-    value::{CustomerId, Date, Instants, RentalId, Timestamp, VehicleId, Zone},
+    value::{CustomerId, Date, Instants, RentalId, Timestamp, VehicleId, When, Zone},
 };
 use std::collections::HashSet;
 
-/// The time of a toll or violation.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct When {
-    /// The instant, if the statement contains a time of day.
-    pub at: Option<Timestamp>,
-    /// The local day, if the statement contains a valid date.
-    pub on: Option<Date>,
+/// The instant, or noon of the day; `None` when neither is known. A day without a time zone is one of `zone`.
+#[must_use]
+pub fn about(when: When, zone: Zone) -> Option<Timestamp> {
+    const NOON: i64 = 12 * 3_600_000;
+    when.at.or_else(|| when.on.map(|day| midnight(when.zone.unwrap_or(zone), day).plus_millis(NOON)))
 }
 
-impl When {
-    /// The instant, or noon of the day in `zone`; `None` when neither is known.
-    #[must_use]
-    pub fn about(self, zone: Zone) -> Option<Timestamp> {
-        const NOON: i64 = 12 * 3_600_000;
-        self.at.or_else(|| self.on.map(|day| midnight(zone, day).plus_millis(NOON)))
-    }
-}
-
-/// The instants at which a toll or violation can have been caused, in one time zone.
+/// The instants at which a toll or violation can have been caused.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Occurrence {
     /// At both instants the clocks showed the time. They are equal, unless the clocks were set back.
@@ -49,14 +38,16 @@ pub(super) enum Occurrence {
 const MINUTE: u32 = 60_000;
 
 impl Occurrence {
+    /// A day without a time zone is one of `zone`.
     pub(super) fn new(when: When, zone: Zone) -> Option<Self> {
         let Some(at) = when.at else {
+            let zone = when.zone.unwrap_or(zone);
             return when.on.map(|day| Self::Within(midnight(zone, day), day_end(zone, day)));
         };
-        // The statement contained a local time. If it occurred twice, both instants are possible.
-        let (first, second) = match zone.instants(zone.local(at)) {
-            Instants::Two(first, second) => (first, second),
-            Instants::One(_) | Instants::Gap(_) => (at, at),
+        // If a local time occurred twice, both instants are possible.
+        let (first, second) = match when.zone.map(|zone| zone.instants(zone.local(at))) {
+            Some(Instants::Two(first, second)) => (first, second),
+            Some(Instants::One(_) | Instants::Gap(_)) | None => (at, at),
         };
         // Many statements have times without seconds. What is stored does not tell them from times with the seconds 00.
         let is_minute = at.millis().is_multiple_of(u64::from(MINUTE));
@@ -155,7 +146,8 @@ struct Weighed<'t, 'r> {
     ruled_out_by_another: bool,
 }
 
-/// Decides which of its rentals had a vehicle at a time. The days of each rental are in its own time zone.
+/// Decides which of its rentals had a vehicle at a time. The days of each rental are in its own time zone, and so is a day of
+/// the toll or violation without a time zone.
 #[must_use]
 pub fn decide(rentals: &[Rental], vehicle: VehicleId, when: When, occasion: Occasion) -> Verdict {
     if rentals.len() >= MOST {

@@ -61,7 +61,7 @@ fn is_before<T: Attributable>(other: &T, one: &T) -> bool {
             theirs.attribution == Some(Attribution::Automatic)
                 && rank(other, other.billed().is_none()) < rank(one, one.billed().is_none())
         }
-        (false, false) => rank(other, theirs.review.is_some()) < rank(one, mine.review.is_some()),
+        (false, false) => rank(other, theirs.is_second_posting()) < rank(one, mine.is_second_posting()),
     }
 }
 

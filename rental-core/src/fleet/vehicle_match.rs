@@ -1,6 +1,6 @@
 //! Finds the vehicle that had a transponder or plate at a time.
 
-use super::attribution::{Occurrence, When};
+use super::attribution::Occurrence;
 use crate::{
     error::Error,
     resources::{
@@ -11,7 +11,7 @@ use crate::{
     },
     schema::IndexPrefix,
     store::{Record, Span, Store, all_sound},
-    value::{Name, OrganizationId, Text, VehicleId, Zone},
+    value::{Name, OrganizationId, Text, VehicleId, When, Zone},
 };
 
 /// The vehicle of a transponder or plate.
@@ -75,7 +75,7 @@ impl Holders {
         &self.present
     }
 
-    /// The vehicle that had them at a time. `zone` tells when days begin and end.
+    /// The vehicle that had them at a time. A day without a time zone is one of `zone`.
     #[must_use]
     pub fn at(&self, when: When, zone: Zone) -> VehicleMatch {
         let at = Occurrence::new(when, zone);

@@ -9,11 +9,13 @@ use super::{
 use crate::{
     error::{Error, FieldCode},
     schema::{Attribution, Facts, Fields, Grounds, IndexPrefix, LookUpSpec, look_up},
-    value::{Currency, CustomerId, Date, FromFields, Money, RentalId, Text, Timestamp, VehicleId},
+    value::{Currency, CustomerId, Date, FromFields, Money, RentalId, Text, Timestamp, VehicleId, When},
 };
 
 /// Most characters of a reason.
 const MOST_REASON: usize = 255;
+/// The word with which the `review_reason` of an object begins that the server detached.
+const DETACHED: &str = "DETACHED:";
 
 /// What the vehicle did. After a return, a parked vehicle can be ticketed until the end of the next day.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -73,6 +75,26 @@ pub struct Payer {
 }
 
 impl Payer {
+    /// Nobody pays, because the server took the object for the second posting of a passage; `review` says of which one.
+    pub(crate) fn second_posting(review: Text) -> Self {
+        Self { review: Some(review), ..Self::default() }
+    }
+
+    /// Nobody pays any more, for this reason: the server detached the object. It attaches it again when that becomes clear.
+    pub(crate) fn detached(reason: &str) -> Self {
+        Self { review: Some(Text::fit(&format!("{DETACHED} {reason}"), MOST_REASON)), ..Self::default() }
+    }
+
+    /// Whether the server detached the object and nobody decided since.
+    pub(crate) fn is_detached(&self) -> bool {
+        self.customer.is_none() && self.review.as_deref().is_some_and(|review| review.starts_with(DETACHED))
+    }
+
+    /// Whether the server took the object for the second posting of a passage.
+    pub(crate) fn is_second_posting(&self) -> bool {
+        self.customer.is_none() && self.review.is_some() && !self.is_detached()
+    }
+
     /// The customer of this rental, whom the server chose for this reason.
     pub(crate) fn automatic(customer: CustomerId, rental: RentalId, reason: &str) -> Self {
         Self {
@@ -89,6 +111,8 @@ impl Payer {
 pub trait Attributable: Billable + FromFields + Clone + PartialEq {
     /// The event type of an attached object.
     const ATTACHED: EventType;
+    /// The event type of an object that has no customer any more.
+    const DETACHED: EventType;
 
     /// Who charges it under which number, where it happened or what was violated, and the amount.
     fn charged(&self) -> Charged<'_>;
@@ -110,8 +134,8 @@ pub trait Attributable: Billable + FromFields + Clone + PartialEq {
     fn known_vehicle(&self) -> Option<VehicleId>;
     /// The transponder's number, the plate, and the state of the plate, as reported.
     fn identifiers(&self) -> [Option<&str>; 3];
-    /// The instant and the local date, if they are known.
-    fn when(&self) -> (Option<Timestamp>, Option<Date>);
+    /// The instant and the local date, if they are known, and the time zone of the statement.
+    fn when(&self) -> When;
     /// Sets the local date.
     fn set_date(&mut self, date: Date);
     /// Who pays.
@@ -124,8 +148,8 @@ pub trait Attributable: Billable + FromFields + Clone + PartialEq {
         None
     }
 
-    /// Whether the server derives its payer again when something changes: it attached the object, or took it for the second
-    /// posting of a passage.
+    /// Whether the server derives its payer again when something changes: it attached the object, detached it, or took
+    /// it for the second posting of a passage.
     fn is_derived_again(&self) -> bool {
         let payer = self.payer();
         payer.attribution == Some(Attribution::Automatic) || (payer.customer.is_none() && payer.review.is_some())
@@ -138,7 +162,7 @@ pub trait Attributable: Billable + FromFields + Clone + PartialEq {
 
     /// The day on which it happened, as a day number; 0 when it is not known.
     fn day(&self) -> u32 {
-        let (at, on) = self.when();
+        let When { at, on, .. } = self.when();
         at.map(Timestamp::day_number).into_iter().chain(on.map(Date::day_number)).min().unwrap_or(0)
     }
 
@@ -175,10 +199,10 @@ impl<T: Attributable> Create for T {
         let payer = self.payer();
         let attribution = payer.customer.map(|_| Attribution::Manual);
         self.set_payer(Payer { attribution, ..payer.clone() });
-        if let (Some(time), None) = self.when() {
-            self.set_date(context.organization.time_zone.local(time).date());
+        if let When { at: Some(time), on: None, zone } = self.when() {
+            self.set_date(zone.unwrap_or(context.organization.time_zone).local(time).date());
         }
-        Ok(attached::<T>(None, payer.customer))
+        Ok(payer_events::<T>(None, payer.customer))
     }
 }
 
@@ -196,7 +220,7 @@ impl<T: Attributable> Update for T {
     }
 
     fn events(&self, before: &Self, _: bool, _: &Fields) -> Vec<EventType> {
-        attached::<T>(before.payer().customer, self.payer().customer)
+        payer_events::<T>(before.payer().customer, self.payer().customer)
     }
 }
 
@@ -225,9 +249,13 @@ impl<T: Attributable> Portable for T {
     }
 }
 
-/// The event of an object whose customer changed to another customer; no event otherwise.
-fn attached<T: Attributable>(before: Option<CustomerId>, after: Option<CustomerId>) -> Vec<EventType> {
-    if after.is_some() && after != before { vec![T::ATTACHED] } else { Vec::new() }
+/// The event of an object whose customer changed; no event otherwise.
+pub(crate) fn payer_events<T: Attributable>(before: Option<CustomerId>, after: Option<CustomerId>) -> Vec<EventType> {
+    match (before, after) {
+        (before, after) if before == after => Vec::new(),
+        (_, Some(_)) => vec![T::ATTACHED],
+        (_, None) => vec![T::DETACHED],
+    }
 }
 
 /// The look-up of unattached tolls and violations: those without a customer, unless a request chose that.

@@ -9,12 +9,12 @@ use crate::{
     },
     schema::{
         AMOUNT_BILLED, ATTRIBUTION, ATTRIBUTION_REASON, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, Charge, Effects,
-        INVOICE_IDS, IndexPrefix, Kind, LookUpSpec, RENTAL_ID, REVIEW_REASON, ResourceSpec, UPDATED_AT, field, filter,
-        id, index, look_up, object, ordered_index,
+        INVOICE_IDS, IndexPrefix, Kind, LookUpSpec, RENTAL_ID, REVIEW_REASON, ResourceSpec, STATEMENT_ZONE, UPDATED_AT,
+        field, filter, id, index, look_up, object, ordered_index,
     },
     value::{
-        Currency, CustomerId, Date, InvoiceId, Money, Name, Plate, RentalId, Text, Timestamp, TollId, VehicleId,
-        tag_digits,
+        Currency, CustomerId, Date, InvoiceId, Money, Name, Plate, RentalId, Text, Timestamp, TollId, VehicleId, When,
+        Zone, tag_digits,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -55,6 +55,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
             .fixed(),
         field("occurred_at", Kind::Time, "When the vehicle passed.", "\"2026-06-02T14:03:00.000Z\"").optional().fixed(),
         field("occurred_on", Kind::Date, "The day of it where it happened.", "\"2026-06-02\"").optional().fixed(),
+        STATEMENT_ZONE,
         field("plaza", Kind::Text(255), "Plaza or gantry.", "\"RKB\"").optional().fixed(),
         field("plate", Kind::Text(255), "License plate as reported.", "\"ABC1234\"").optional().fixed(),
         field("plate_state", Kind::Text(255), "State of the plate as reported.", "\"NY\"").optional().fixed(),
@@ -107,6 +108,7 @@ fields! {
         pub transaction_id: Option<Text>,
         pub occurred_at: Option<Timestamp>,
         pub occurred_on: Option<Date>,
+        pub time_zone: Option<Zone>,
         pub plaza: Option<Text>,
         pub plate: Option<Text>,
         pub plate_state: Option<Text>,
@@ -188,6 +190,7 @@ impl Billable for Toll {
 
 impl Attributable for Toll {
     const ATTACHED: EventType = EventType::TollAttached;
+    const DETACHED: EventType = EventType::TollDetached;
 
     fn charged(&self) -> Charged<'_> {
         Charged {
@@ -220,8 +223,8 @@ impl Attributable for Toll {
         [&self.transponder_number, &self.plate, &self.plate_state].map(Option::as_deref)
     }
 
-    fn when(&self) -> (Option<Timestamp>, Option<Date>) {
-        (self.occurred_at, self.occurred_on)
+    fn when(&self) -> When {
+        When { at: self.occurred_at, on: self.occurred_on, zone: self.time_zone }
     }
 
     /// A toll of 0 was given back, and one that a person gave to nobody is settled.

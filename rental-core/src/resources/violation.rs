@@ -9,10 +9,13 @@ use crate::{
     },
     schema::{
         AMOUNT_BILLED, ATTRIBUTION, ATTRIBUTION_REASON, Attribution, CREATED_AT, CURRENCY, Charge, Effects,
-        INVOICE_IDS, Kind, RENTAL_ID, REVIEW_REASON, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
-        ordered_index,
+        INVOICE_IDS, Kind, RENTAL_ID, REVIEW_REASON, ResourceSpec, STATEMENT_ZONE, UPDATED_AT, field, filter, id,
+        index, object, ordered_index,
     },
-    value::{Currency, CustomerId, Date, InvoiceId, Money, Name, RentalId, Text, Timestamp, VehicleId, ViolationId},
+    value::{
+        Currency, CustomerId, Date, InvoiceId, Money, Name, RentalId, Text, Timestamp, VehicleId, ViolationId, When,
+        Zone,
+    },
 };
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +57,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         field("issued_at", Kind::Time, "The time of issue, likewise.", "\"2026-06-02T18:03:00.000Z\"")
             .optional()
             .fixed(),
+        STATEMENT_ZONE,
         field("violation", Kind::Text(255), "What was violated.", "\"PHTO SCHOOL ZN SPEED VIOLATION\"")
             .optional()
             .fixed(),
@@ -123,6 +127,7 @@ fields! {
         pub violation_time: Option<Text>,
         pub issued_on: Option<Date>,
         pub issued_at: Option<Timestamp>,
+        pub time_zone: Option<Zone>,
         pub violation: Option<Text>,
         pub fine_amount: Option<Money>,
         pub penalty_amount: Option<Money>,
@@ -209,6 +214,7 @@ impl Billable for Violation {
 
 impl Attributable for Violation {
     const ATTACHED: EventType = EventType::ViolationAttached;
+    const DETACHED: EventType = EventType::ViolationDetached;
 
     fn charged(&self) -> Charged<'_> {
         Charged {
@@ -263,8 +269,8 @@ impl Attributable for Violation {
         [None, self.plate.as_deref(), self.state.as_deref()]
     }
 
-    fn when(&self) -> (Option<Timestamp>, Option<Date>) {
-        (self.issued_at, self.issued_on)
+    fn when(&self) -> When {
+        When { at: self.issued_at, on: self.issued_on, zone: self.time_zone }
     }
 
     fn set_date(&mut self, date: Date) {

@@ -25,6 +25,15 @@ pub(crate) const ATTRIBUTION: FieldSpec = field(
     "null",
 )
 .or_null();
+/// The field `time_zone` of a toll or violation: where the clocks are that showed its time.
+pub(crate) const STATEMENT_ZONE: FieldSpec = field(
+    "time_zone",
+    Kind::TimeZone,
+    "The time zone in which the statement has the time or the day; null when the time has an offset from UTC.",
+    "\"America/New_York\"",
+)
+.optional()
+.fixed();
 /// The field `rental_id` of a toll or violation: the rental whose customer the server chose.
 pub(crate) const RENTAL_ID: FieldSpec =
     field("rental_id", Kind::Reference("rental"), "The rental from which the customer followed.", "null").or_null();
@@ -37,7 +46,8 @@ pub(crate) const REVIEW_REASON: FieldSpec = field(
     "review_reason",
     Kind::Text(255),
     "Why a person has to look at it: an invoice bills it, and by what is recorded now somebody else or nobody pays; or, with \
-     `PROBABLE_TWIN`, it is probably the same passage as another toll.",
+     `PROBABLE_TWIN`, it is probably the same passage as another toll; or, with `DETACHED`, the server detached it, because \
+     by what is recorded now it is not clear who pays.",
     "null",
 )
 .or_null();

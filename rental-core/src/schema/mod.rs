@@ -20,7 +20,7 @@ mod shared_fields;
 pub use crate::value::IndexValue;
 pub use api_version::API_VERSION;
 pub use attribution::Attribution;
-pub(crate) use attribution::{ATTRIBUTION, ATTRIBUTION_REASON, RENTAL_ID, REVIEW_REASON};
+pub(crate) use attribution::{ATTRIBUTION, ATTRIBUTION_REASON, RENTAL_ID, REVIEW_REASON, STATEMENT_ZONE};
 pub use description::describe;
 pub use effects::{Charge, Effects, Facts, Grounds, Names};
 pub(crate) use field_spec::field;

@@ -6,16 +6,23 @@ mod version_4;
 mod version_5;
 mod version_6;
 mod version_7;
+mod version_8;
 
 use super::{members::Members, version::Version};
 use crate::{schema::ResourceSpec, store::SCHEMA_VERSION};
 use sha2::{Digest, Sha256};
 
 /// All steps, in the order of their versions.
-const VERSIONS: &[Version] =
-    &[version_3::VERSION, version_4::VERSION, version_5::VERSION, version_6::VERSION, version_7::VERSION];
+const VERSIONS: &[Version] = &[
+    version_3::VERSION,
+    version_4::VERSION,
+    version_5::VERSION,
+    version_6::VERSION,
+    version_7::VERSION,
+    version_8::VERSION,
+];
 /// The description of the present version.
-const PRESENT: &str = include_str!("../../schema/v7.json");
+const PRESENT: &str = include_str!("../../schema/v8.json");
 
 const _: () = assert!(VERSIONS[VERSIONS.len() - 1].number == SCHEMA_VERSION, "the last step leads to SCHEMA_VERSION");
 

@@ -19,6 +19,7 @@ mod state;
 mod text;
 mod timestamp;
 pub mod url;
+mod when;
 mod words;
 mod zone;
 
@@ -43,5 +44,6 @@ pub(crate) use plate::{same_tag, tag_digits, tag_serial};
 pub use sealed::{Fingerprint, SealedSecret};
 pub use text::{Email, Language, MOST_LINES, Name, Phone, Text};
 pub use timestamp::Timestamp;
+pub use when::When;
 pub(crate) use words::words;
 pub use zone::{Instants, LocalTime, Zone};

@@ -235,8 +235,8 @@ fn events(rows: &[Record], requests: &[Arc<Request>], stored: &StoredResponses, 
         let Some(Row::Record { organization, resource, .. }) = Row::decode(&record.key) else { continue };
         if resource == event::SPEC.tag && !erased.is_in(&record.value) {
             let Event { r#type, data } = parse(record)?;
-            // The server attaches, too: see `attached`.
-            if !r#type.ends_with(".attached") {
+            // The server attaches and detaches, too: see `attached`.
+            if !is_of_payer(&r#type) {
                 *missing.entry((organization, r#type, data.get())).or_default() -= 1;
             }
         }
@@ -248,23 +248,28 @@ fn events(rows: &[Record], requests: &[Arc<Request>], stored: &StoredResponses, 
     }
 }
 
-/// A toll or violation that is attached to a customer has an event that says so, and no attachment has two.
+/// Whether an event says that a toll or violation got another customer, or lost it.
+fn is_of_payer(event: &str) -> bool {
+    event.ends_with(".attached") || event.ends_with(".detached")
+}
+
+/// The last event of the customer of a toll or violation says which one it has, and no change has two.
 fn attached(rows: &[Record], erased: &Erased) -> Result<(), String> {
     #[derive(Deserialize)]
     struct Charge {
         id: Uuid,
         customer_id: Option<Uuid>,
     }
-    let (mut told, mut attached) = (BTreeSet::new(), BTreeSet::new());
+    let (mut told, mut last) = (BTreeSet::new(), BTreeMap::new());
     for record in rows {
         let Some(Row::Record { resource, .. }) = Row::decode(&record.key) else { continue };
         if resource != event::SPEC.tag || erased.is_in(&record.value) {
             continue;
         }
         let Event { r#type, data } = parse(record)?;
-        if r#type.ends_with(".attached") {
+        if is_of_payer(&r#type) {
             let charge: Charge = serde_json::from_str(data.get()).map_err(|error| error.to_string())?;
-            attached.insert((charge.id, charge.customer_id));
+            last.insert(charge.id, charge.customer_id);
             if !told.insert(data.get()) {
                 return Err(format!("an event {type} came twice: {data}", r#type = r#type));
             }
@@ -277,7 +282,7 @@ fn attached(rows: &[Record], erased: &Erased) -> Result<(), String> {
             continue;
         }
         let charge: Charge = parse(record)?;
-        if charge.customer_id.is_some() && !attached.contains(&(charge.id, charge.customer_id)) {
+        if last.get(&charge.id).copied().unwrap_or_default() != charge.customer_id {
             return Err(format!("a change has no event: {} is attached to {:?}", charge.id, charge.customer_id));
         }
     }

@@ -13,7 +13,8 @@ use rental_core::{
         repair::{Action, Found, Plan, kind},
     },
     resources::{
-        credit_note, customer, invoice, operator, organization, rental, row_words::in_words, toll, vehicle, violation,
+        assignment, credit_note, customer, invoice, operator, organization, rental, row_words::in_words, toll, vehicle,
+        violation,
     },
     rows::{Class, Marker, Row, Tag, key},
     store::{
@@ -104,9 +105,22 @@ fn judge(damaged: &Key, made: &Plan, after: &Rows) {
         return;
     }
     same(after, &expected, &what);
+    if is_ground(damaged) {
+        let organization = Row::decode(damaged).and_then(|row| row.organization()).expect("an owner");
+        for row in after.keys().filter_map(Row::decode) {
+            if let Row::Record { organization: owner, resource, id } = row
+                && (owner, resource) == (organization, vehicle::SPEC.tag)
+            {
+                let mark = key::recheck(organization, rental_core::value::Id::from_uuid(id));
+                assert!(after.contains_key(&mark), "{what}: vehicle {id} is not marked");
+            }
+        }
+    }
     assert!(made.changes.contains_key(damaged), "{what}: {:#?}", made.changes);
     // A repair of a row of another class than a record changes at most one row beside it.
-    let own = |key: &&Key| key == &damaged || is_about(key, damaged);
+    // The attachments that rest on it are derived again.
+    let is_mark = |key: &Key| is_ground(damaged) && matches!(Row::decode(key), Some(Row::Recheck { .. }));
+    let own = |key: &&Key| key == &damaged || is_about(key, damaged) || is_mark(key);
     let others: Vec<String> = made.changes.keys().filter(|key| !own(key)).map(in_words).collect();
     assert!(others.is_empty(), "{what}: {others:#?}");
     if follows(damaged) {
@@ -121,6 +135,12 @@ fn judge(damaged: &Key, made: &Plan, after: &Rows) {
         let is_stand_in = |row: &(u64, Bytes)| is_stood_in && String::from_utf8_lossy(&row.1).contains("Lost record");
         assert!(after.get(damaged).is_none_or(is_stand_in), "{what} is still there");
     }
+}
+
+/// Whether attachments rest on a row.
+fn is_ground(key: &Key) -> bool {
+    let Some(Row::Record { resource, .. }) = Row::decode(key) else { return false };
+    [rental::SPEC.tag, assignment::SPEC.tag].contains(&resource)
 }
 
 /// Whether a row is about the object of a damaged row: its key or its value contains an id in the damaged key or value.

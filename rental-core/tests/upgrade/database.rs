@@ -49,7 +49,7 @@ fn restored(cluster: &Cluster, directory: &str) -> String {
 fn postgres_equals_the_model() {
     let Some(cluster) = Cluster::shared() else { return };
     wait(async {
-        for directory in ["v2", "v3", "v4", "v5", "v6"] {
+        for directory in ["v2", "v3", "v4", "v5", "v6", "v7"] {
             let store = open(&restored(cluster, directory)).await;
             assert!(matches!(state(&store).await, Ok(State::Older(version)) if version == version_of(directory)));
             let before = everything(&store).await;

@@ -177,7 +177,7 @@ async fn judge<T: Attributable>(
     (record, object, derived): (Record, &T, Derived),
     batch: &mut Batch,
 ) -> Result<Value, Error> {
-    let (known, unattached) = (object.known_vehicle(), derived.unattached());
+    let (known, unattached) = (object.known_vehicle(), derived.still_unattached(&object.payer()));
     let Derived { vehicle, verdict, twin } = derived;
     let attaches = edge.is_some() && matches!(verdict, Verdict::Clear(_));
     let mut row = row(T::SPEC, record.key.id(), vehicle, &verdict, attaches);
@@ -245,7 +245,7 @@ fn schema() -> Value {
         "vehicle_id": optional_id("The vehicle that it is about, when it is known."),
         "rental_id": optional_id("The rental that answers for it, when that is clear."),
         "customer_id": optional_id("The customer of that rental."),
-        "when": {"type": ["string", "null"], "description": "The day and time in the time zone of the organization with the offset from UTC, such as `2026-06-05 13:00 -04:00`; only the day when the time is not known."},
+        "when": {"type": ["string", "null"], "description": "The day and time in the time zone of the statement, else of the organization, with the offset from UTC, such as `2026-06-05 13:00 -04:00`; only the day when the time is not known."},
         "plate": {"type": ["string", "null"], "description": "The plate as reported."},
         "amount": described(amount(), "The amount of a toll, or the amount due of a violation."),
         "currency": text("The currency of the amount."),

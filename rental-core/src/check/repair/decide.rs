@@ -8,15 +8,15 @@ use crate::{
     },
     operations::idempotency::IdempotencyRecord,
     resources::{
-        Resource, api_key,
+        Resource, api_key, assignment,
         calendar_feed::CalendarFeed,
         delivery::Delivery,
         event,
         organization::{self, Organization, SYSTEM},
-        parse,
+        parse, rental,
         row_words::in_words,
         series_of, spec_of_tag, to_json,
-        vehicle::Vehicle,
+        vehicle::{self, Vehicle},
         webhook_endpoint::WebhookEndpoint,
     },
     rows::{
@@ -52,12 +52,15 @@ pub(super) struct Decider<'v, 's, W> {
     lost_outbox: HashSet<Uuid>,
     /// Damaged claims of identities. The next round finds the objects with these identities.
     lost_identities: HashSet<Key>,
+    /// Organizations that lose a record on which attachments rest. The next round marks their vehicles.
+    unattributed: HashSet<OrganizationId>,
 }
 
 impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
     pub(super) fn new(view: &'v View<'s, W>, now: Timestamp) -> Self {
         let (lost_outbox, lost_identities) = (HashSet::new(), HashSet::new());
-        Self { view, now, settled: false, put_off: false, reached: HashSet::new(), lost_outbox, lost_identities }
+        let (reached, unattributed) = (HashSet::new(), HashSet::new());
+        Self { view, now, settled: false, put_off: false, reached, lost_outbox, lost_identities, unattributed }
     }
 
     /// Begins a round. `settled`: the round before planned no change.
@@ -83,6 +86,9 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
                     self.view.remove(&record.key, "no row leads to it, so no request can use it");
                 }
                 self.restore_lost(organization, resource, id, record);
+                if resource == vehicle::SPEC.tag && self.unattributed.contains(&organization) {
+                    self.mark(organization, VehicleId::from_uuid(id));
+                }
             }
             _ => {}
         }
@@ -100,7 +106,12 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         }
         let keeps = match row {
             Row::Record { organization, resource, id } => {
-                return self.record(organization, resource, id, key, sound, why);
+                let is_repaired = self.record(organization, resource, id, key, sound, why);
+                // Marks are written before the removals of records, so an interrupted repair has both or still the damage.
+                if [rental::SPEC.tag, assignment::SPEC.tag].contains(&resource) && !self.view.has(key) {
+                    self.unattributed.insert(organization);
+                }
+                return is_repaired;
             }
             Row::Calendar { organization, vehicle } => return self.calendar(organization, vehicle, key, sound, why),
             // Objects that come later in the walk may name the vehicle. Then it gets a stand-in, and keeps the row.
@@ -180,6 +191,20 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
             self.view.remove(key, why);
         }
         !keeps
+    }
+
+    /// Marks a vehicle, so that a server derives its attachments again: while the row was damaged, none could be.
+    fn mark(&self, organization: OrganizationId, vehicle: VehicleId) {
+        let place = key::recheck(organization, vehicle);
+        if !self.view.has(&place) {
+            let revision = self.now.millis() + 1;
+            self.view.put(
+                &place,
+                revision,
+                Recheck::of_all().value(),
+                "something that its attachments rest on was damaged",
+            );
+        }
     }
 
     /// A record that is no object is removed. A sound one gets the derived rows that it lacks.

@@ -45,10 +45,18 @@ fn rental(n: u128, status: &str, days: (&str, &str), activated: Option<&str>, co
 
 /// The rental that clearly had it, or `unclear`/`nobody`.
 fn judged(rentals: &[Rental], when: &str, occasion: Occasion) -> String {
-    let when = match Date::parse(when) {
-        Some(day) => When { at: None, on: Some(day) },
-        None => When { at: Some(at(when)), on: None },
-    };
+    judged_at(rentals, shown(when, Zone::NEW_YORK), occasion)
+}
+
+/// A day, or the instant at which clocks of this zone showed a time.
+fn shown(when: &str, zone: Zone) -> When {
+    match Date::parse(when) {
+        Some(day) => When { at: None, on: Some(day), zone: Some(zone) },
+        None => When { at: Some(at(when)), on: None, zone: Some(zone) },
+    }
+}
+
+fn judged_at(rentals: &[Rental], when: When, occasion: Occasion) -> String {
     match decide(rentals, VEHICLE, when, occasion) {
         Verdict::Clear(candidate) => candidate.rental.uuid().as_u128().to_string(),
         Verdict::Unclear(..) => "unclear".into(),
@@ -178,7 +186,7 @@ fn a_vehicle_that_another_customer_drove_since_was_not_parked_by_the_one_before(
         ),
         of(9, rental(3, "COMPLETED", ("2026-06-06", "2026-06-09"), None, None)),
     ];
-    let when = When { at: Some(at("2026-06-06T14:00:00Z")), on: None };
+    let when = shown("2026-06-06T14:00:00Z", Zone::NEW_YORK);
     let Verdict::Unclear(_, candidates) = decide(&both, VEHICLE, when, Occasion::Parking) else {
         panic!("it is unclear")
     };
@@ -195,7 +203,7 @@ fn a_booking_that_nobody_handed_over_does_not_hide_who_parked_the_vehicle_the_da
             of(8, rental(2, status, ("2026-06-05", "2026-06-08"), None, None)),
         ]
     };
-    let when = When { at: Some(at("2026-06-06T04:29:00Z")), on: None };
+    let when = shown("2026-06-06T04:29:00Z", Zone::NEW_YORK);
     let decided = |rentals: &[Rental], occasion| match decide(rentals, VEHICLE, when, occasion) {
         Verdict::Unclear(_, candidates) => candidates.iter().map(|one| one.rental.uuid().as_u128()).collect(),
         Verdict::Clear(one) => vec![one.rental.uuid().as_u128()],
@@ -290,7 +298,7 @@ fn a_parked_vehicle_can_be_ticketed_from_its_return_to_the_end_of_the_next_day()
     let (up, back) = (Some("2026-06-01T14:00:00Z"), Some("2026-06-05T14:00:00Z"));
     for planned in ["2026-06-05", "2026-06-04"] {
         let alone = [rental(1, "COMPLETED", ("2026-06-01", planned), up, back)];
-        let why = |when: &str| match decide(&alone, VEHICLE, When { at: Some(at(when)), on: None }, Occasion::Parking) {
+        let why = |when: &str| match decide(&alone, VEHICLE, shown(when, Zone::NEW_YORK), Occasion::Parking) {
             Verdict::Unclear(why, candidates) => {
                 assert_eq!(candidates.len(), 1, "{candidates:?}");
                 why
@@ -335,15 +343,14 @@ fn who_had_the_vehicle_at_another_time_of_the_day_is_listed_with_the_reason() {
         (&open, "2026-06-05T13:00:00Z", "Planned without dates, but handed over later."),
         (&open, "2026-06-12T15:00:00Z", "Planned without dates, but given back before."),
     ] {
-        let decided =
-            decide(std::slice::from_ref(rental), VEHICLE, When { at: Some(at(when)), on: None }, Occasion::Driving);
+        let decided = decide(std::slice::from_ref(rental), VEHICLE, shown(when, Zone::NEW_YORK), Occasion::Driving);
         let Verdict::Nobody(why, candidates) = decided else { panic!("{when}: {decided:?}") };
         assert_eq!(why, "What is recorded rules out every rental of that day.", "{when}");
         assert_eq!(candidates.iter().map(|one| one.reason.as_str()).collect::<Vec<_>>(), [expected]);
     }
     let days = ["2026-06-04T13:00:00Z", "2026-06-13T15:00:00Z"];
     for when in days {
-        let when = When { at: Some(at(when)), on: None };
+        let when = shown(when, Zone::NEW_YORK);
         let decided = decide(std::slice::from_ref(&early), VEHICLE, when, Occasion::Driving);
         let Verdict::Nobody(why, candidates) = decided else { panic!("{when:?}: {decided:?}") };
         assert_eq!(why, "By what is recorded and planned, no rental had the vehicle on that day.");
@@ -389,7 +396,7 @@ fn a_time_without_seconds_is_clear_when_it_holds_for_the_whole_minute() {
     ] {
         check(&within, when, expected);
     }
-    let when = When { at: Some(at("2026-06-05T12:43:00Z")), on: None };
+    let when = shown("2026-06-05T12:43:00Z", Zone::NEW_YORK);
     let Verdict::Unclear(why, candidates) = decide(&within, VEHICLE, when, Occasion::Driving) else {
         panic!("it is unclear")
     };
@@ -415,6 +422,52 @@ fn in_the_hour_that_comes_twice_only_what_holds_for_both_is_clear() {
         check(&back("2026-11-01T07:00:00Z"), reported, "1");
         check(&back("2026-11-01T05:15:00Z"), reported, "nobody");
     }
+}
+
+/// The clocks of Phoenix are never set back, those of New York are. Whose clocks showed the time decides, not where the rental is.
+#[test]
+fn the_clocks_of_the_statement_tell_which_hour_comes_twice() {
+    let [phoenix, utc] = ["America/Phoenix", "UTC"].map(|name| Zone::parse(name).unwrap());
+    let mut back = [rental(
+        1,
+        "COMPLETED",
+        ("2026-10-30", "2026-11-01"),
+        Some("2026-10-30T14:00:00Z"),
+        Some("2026-11-01T06:00:00Z"),
+    )];
+    let judged = |rentals: &[Rental], zone: Option<Zone>| {
+        let when = When { zone, ..shown("2026-11-01T05:30:01Z", Zone::NEW_YORK) };
+        judged_at(rentals, when, Occasion::Driving)
+    };
+    for zone in [Zone::NEW_YORK, phoenix] {
+        back[0].time_zone = zone;
+        assert_eq!(judged(&back, Some(Zone::NEW_YORK)), "unclear");
+        // A time with an offset, or of clocks that were not set back, occurred once.
+        assert_eq!(["1"; 3].map(str::to_owned), [Some(phoenix), Some(utc), None].map(|zone| judged(&back, zone)));
+    }
+}
+
+/// A day in Auckland is over before the same day in New York is.
+#[test]
+fn a_day_is_one_of_the_zone_of_the_statement() {
+    let auckland = Zone::parse("Pacific/Auckland").unwrap();
+    let both = [
+        rental(
+            1,
+            "COMPLETED",
+            ("2026-06-01", "2026-06-05"),
+            Some("2026-06-01T14:00:00Z"),
+            Some("2026-06-05T13:00:00Z"),
+        ),
+        of(8, rental(2, "ACTIVE", ("2026-06-05", "2026-06-09"), Some("2026-06-05T13:00:00Z"), None)),
+    ];
+    check(&both, "2026-06-05", "unclear");
+    assert_eq!(judged_at(&both, shown("2026-06-05", auckland), Occasion::Driving), "1");
+    assert_eq!(judged_at(&both, shown("2026-06-06", auckland), Occasion::Driving), "unclear");
+    assert_eq!(judged_at(&both, shown("2026-06-07", auckland), Occasion::Driving), "2");
+    // Without a zone it is a day of the rental's one.
+    let day = When { zone: None, ..shown("2026-06-05", auckland) };
+    assert_eq!(judged_at(&both, day, Occasion::Driving), "unclear");
 }
 
 /// Clocks went forward on 2026-03-08 at 02:00: the day has 23 hours.
@@ -508,8 +561,7 @@ fn an_approved_rental_with_a_recorded_pickup_was_handed_over() {
     let mut one = rental(1, "APPROVED", ("2026-06-01", "2026-06-05"), Some("2026-06-01T14:00:00Z"), None);
     check(&[one.clone()], "2026-06-02", "1");
     one.activated_at = None;
-    let Verdict::Unclear(why, _) =
-        decide(&[one], VEHICLE, When { at: None, on: Some(date("2026-06-02")) }, Occasion::Driving)
+    let Verdict::Unclear(why, _) = decide(&[one], VEHICLE, shown("2026-06-02", Zone::NEW_YORK), Occasion::Driving)
     else {
         panic!("it is unclear");
     };

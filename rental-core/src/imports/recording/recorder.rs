@@ -3,7 +3,7 @@
 use super::importable::{Importable, NewObject};
 use crate::{
     error::Error,
-    fleet::{Holders, VehicleMatch, attribution::When},
+    fleet::{Holders, VehicleMatch},
     imports::{Counts, RowOutcome, statements::DEFAULT_ISSUER},
     operations::{self, edge::Edge},
     resources::{organization::Organization, parse},
@@ -148,12 +148,12 @@ impl<'a, T: Importable> Recorder<'a, T> {
     pub(super) async fn vehicle(&mut self, object: &T) -> Result<Option<VehicleId>, Error> {
         let [tag, plate, state] = object.identifiers();
         let identifiers = [tag, plate, state].map(|text| text.map(str::to_owned));
-        let (at, on) = object.when();
+        let when = object.when();
         let found = match self.holders.get(&identifiers) {
-            Some(known) => known.at(When { at, on }, self.organization.time_zone),
+            Some(known) => known.at(when, self.organization.time_zone),
             None => {
                 let holders = Holders::read(self.store, self.organization.id, tag, (plate, state)).await?;
-                let found = holders.at(When { at, on }, self.organization.time_zone);
+                let found = holders.at(when, self.organization.time_zone);
                 if self.holders.len() >= MAX_HOLDERS {
                     self.holders.clear();
                 }

@@ -26,6 +26,7 @@ impl Importable for Violation {
             violation_time: None,
             issued_on: None,
             issued_at: None,
+            time_zone: None,
             violation: None,
             fine_amount: None,
             penalty_amount: None,
@@ -118,4 +119,5 @@ fn copy(violation: &mut Violation, row: &ViolationRow) {
     keep(&mut violation.respond_by, &row.respond_by);
     keep(&mut violation.issued_on, &row.issued_on);
     keep(&mut violation.issued_at, &row.issued_at);
+    keep(&mut violation.time_zone, &row.time_zone);
 }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     request::body::shorten,
-    value::{Date, Money, Name, Plate, Sum, Text, Timestamp, tag_digits},
+    value::{Date, Money, Name, Plate, Sum, Text, Timestamp, When, Zone, tag_digits},
 };
 
 /// A charge or a credit of a toll agency's statement.
@@ -30,6 +30,8 @@ pub struct TollRow {
     /// The instant of the passage, if the statement has a time of day. A local time that occurred twice gets the earlier
     /// instant.
     pub occurred_at: Option<Timestamp>,
+    /// Where the clocks are that showed the time or the day; `None` when the time has an offset from UTC.
+    pub zone: Option<Zone>,
     /// The name of the plaza or gantry.
     pub plaza: Option<Text>,
     /// The plate as reported; without its state if it is from a column for both tags and plates.
@@ -53,7 +55,7 @@ impl StatementRow for TollRow {
             return Err(NotRecorded::Skipped("no charge: the amount is 0"));
         }
         let agency = agency(values, credit)?;
-        let (occurred_on, occurred_at) = occurred(values)?;
+        let When { on: occurred_on, at: occurred_at, zone } = occurred(values)?;
         let (transponder_number, plate, plate_state) = vehicle(values)?;
         Ok(Self {
             amount,
@@ -62,6 +64,7 @@ impl StatementRow for TollRow {
             transaction_id: values.identifier(Field::TransactionId)?.filter(|number| !number.is_empty()),
             occurred_on,
             occurred_at,
+            zone,
             plaza: values.text(Field::Plaza)?,
             plate,
             plate_state,
@@ -133,36 +136,41 @@ fn agency(values: &Values<'_>, credit: bool) -> Result<Name, NotRecorded> {
 }
 
 /// The local date, and the instant if there is a time of day.
-fn occurred(values: &Values<'_>) -> Result<(Option<Date>, Option<Timestamp>), String> {
+fn occurred(values: &Values<'_>) -> Result<When, String> {
     let plan = values.plan;
     let field = if plan.layout.has(Field::Date) { Field::Date } else { Field::OccurredAt };
     let label = values.label(field);
     let Some(given) = values.get(field) else {
-        return if plan.strict { Ok((None, None)) } else { Err(values.blank(field)) };
+        return if plan.strict { Ok(When::default()) } else { Err(values.blank(field)) };
+    };
+    let local = |date: Date, seconds: Option<u32>| When {
+        at: plan.zone.zip(seconds).and_then(|(zone, seconds)| time::instant(zone, date, seconds)),
+        on: Some(date),
+        zone: plan.zone,
     };
     let order = plan.mapping.order.unwrap_or(Order::YearMonthDay);
     let unreadable =
         |label: &str, given: &str, example: &str| format!("`{label}` is `{}`, which is not {example}", shorten(given));
     if field == Field::Date {
         let date = time::date(given, order).ok_or_else(|| unreadable(label, given, example(order)))?;
-        let Some(clock) = values.get(Field::Time) else { return Ok((Some(date), None)) };
+        let Some(clock) = values.get(Field::Time) else { return Ok(local(date, None)) };
         let seconds = time::time_of_day(clock)
             .ok_or_else(|| unreadable(values.label(Field::Time), clock, "a time such as 05:13:32 PM or 17:13"))?;
-        return Ok((Some(date), plan.zone.and_then(|zone| time::instant(zone, date, seconds))));
+        return Ok(local(date, Some(seconds)));
     }
     if let Some(at) = Timestamp::parse(given) {
         // Without a time zone the local date is the date in the text.
         let written = given.get(..10).and_then(Date::parse);
-        return Ok((plan.zone.map(|zone| zone.local(at).date()).or(written), Some(at)));
+        return Ok(When { at: Some(at), on: plan.zone.map(|zone| zone.local(at).date()).or(written), zone: None });
     }
     let (day, clock) = given.split_once(['T', ' ']).map_or((given, None), |(day, clock)| (day, Some(clock)));
     let wanted = if plan.zone.is_some() { example(order) } else { "an RFC 3339 time such as 2026-06-02T14:03:00Z" };
     let wrong = || unreadable(label, given, wanted);
-    let zone = plan.zone.ok_or_else(wrong)?;
+    plan.zone.ok_or_else(wrong)?;
     let date = time::date(day, order).ok_or_else(wrong)?;
-    let Some(clock) = clock else { return Ok((Some(date), None)) };
+    let Some(clock) = clock else { return Ok(local(date, None)) };
     let seconds = time::time_of_day(clock).ok_or_else(wrong)?;
-    Ok((Some(date), time::instant(zone, date, seconds)))
+    Ok(local(date, Some(seconds)))
 }
 
 /// The identifiers of the vehicle. One whose value is lost is left out if there is another.

@@ -9,12 +9,12 @@ use super::{
 };
 use crate::{
     request::body::shorten,
-    value::{Date, Money, Name, Sum, Text, Timestamp},
+    value::{Date, Money, Name, Sum, Text, Timestamp, Zone},
 };
 
 /// A violation that a list reports.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(missing_docs, reason = "each field but the last two is documented in the SPEC of violations")]
+#[expect(missing_docs, reason = "each field but the last three is documented in the SPEC of violations")]
 pub struct ViolationRow {
     pub summons_number: Name,
     pub amount_due: Money,
@@ -36,6 +36,8 @@ pub struct ViolationRow {
     pub issued_on: Option<Date>,
     /// The instant of the violation; `None` when `violation_time` is no time of day.
     pub issued_at: Option<Timestamp>,
+    /// Where the clocks are that showed the time; `None` without a date.
+    pub time_zone: Option<Zone>,
 }
 
 impl StatementRow for ViolationRow {
@@ -69,6 +71,7 @@ impl StatementRow for ViolationRow {
             respond_by: respond_by(values, order)?,
             issued_on,
             issued_at: local.and_then(|((zone, date), seconds)| time::instant(zone, date, seconds)),
+            time_zone: values.plan.zone.filter(|_| issued_on.is_some()),
         };
         let due = money(values, Field::AmountDue)?.or_else(|| {
             due([row.fine_amount, row.penalty_amount, row.interest_amount, row.reduction_amount, row.payment_amount])

@@ -12,7 +12,7 @@ use rental_core::{
         violation::Violation,
     },
     store::{Span, Store, all_sound},
-    value::{CustomerId, Date, InvoiceId, Money, RentalId, Timestamp, VehicleId},
+    value::{CustomerId, Date, InvoiceId, Money, RentalId, Timestamp, VehicleId, When},
 };
 use std::{cmp::Reverse, collections::HashMap};
 use uuid::Uuid;
@@ -214,7 +214,7 @@ fn had(rental: &Rental, vehicle: Option<VehicleId>) -> bool {
 }
 
 /// Whether it happened between the recorded times of the rental, else between its dates.
-fn during(rental: &Rental, (at, on): (Option<Timestamp>, Option<Date>)) -> bool {
+fn during(rental: &Rental, When { at, on, .. }: When) -> bool {
     if let (Some(at), Some(out), Some(back)) = (at, rental.activated_at, rental.completed_at) {
         return out <= at && at <= back;
     }

@@ -63,18 +63,73 @@ fn an_attachment_follows_the_customer_of_its_rental_with_an_event() {
 }
 
 #[test]
-fn an_attachment_that_is_no_longer_clear_is_detached_without_an_event_and_is_suggested_again() {
+fn an_attachment_that_is_no_longer_clear_is_detached_and_is_attached_again_when_it_is() {
     let organization = Server::shared().organization();
-    let (id, rental, _) = attached_toll(&organization, "DETACH1");
+    let (id, rental, customer) = attached_toll(&organization, "DETACH1");
+    // What nobody ever attached stays unattached until somebody asks for it.
+    tolls(&organization, "DETACH1", &["2026-06-03T14:00:00Z"]);
     change(&organization, &rental, &json!({"status": "CANCELLED"}));
     let none = json!({"customer_id": null, "attribution": null, "rental_id": null, "attribution_reason": null});
-    wait_until(&organization, &id, &none);
-    assert_eq!(observed(&organization, "events", "&type=toll.attached").len(), 1);
-    assert_eq!(suggested(&organization, "tolls")[0]["verdict"], "nobody");
-    // What nobody attached stays unattached until somebody asks for it.
+    let now = wait_until(&organization, &id, &none);
+    assert!(now["review_reason"].as_str().unwrap().starts_with("DETACHED: "), "{now}");
+    let events = observed(&organization, "events", "&type=toll.detached");
+    assert_eq!(events.iter().map(|event| &event["data"]).collect::<Vec<_>>(), [&now]);
+    assert!(suggested(&organization, "tolls").iter().all(|one| one["verdict"] == "nobody"));
+    // Asking for suggestions does not make the server forget it.
+    attached(&organization, "tolls");
     change(&organization, &rental, &json!({"status": "COMPLETED"}));
-    assert_eq!(suggested(&organization, "tolls")[0]["verdict"], "clear");
-    assert_eq!(toll(&organization, &id)["customer_id"], Value::Null);
+    let again = wait_until(&organization, &id, &json!({"customer_id": customer, "review_reason": null}));
+    assert_eq!(again["attribution"], "automatic");
+    assert_eq!(observed(&organization, "events", "&type=toll.attached").len(), 2);
+    assert_eq!(suggested(&organization, "tolls").len(), 1, "the other one waits for a person");
+}
+
+#[test]
+fn a_person_who_decides_about_what_was_detached_has_the_last_word() {
+    let organization = Server::shared().organization();
+    let (id, rental, _) = attached_toll(&organization, "DECIDED1");
+    change(&organization, &rental, &json!({"status": "CANCELLED"}));
+    wait_until(&organization, &id, &json!({"customer_id": null}));
+    let settled = json!({"customer_id": null, "attribution": "manual", "review_reason": null});
+    organization.patch(&format!("/v1/tolls/{id}"), &json!({"customer_id": null})).ok();
+    wait_until(&organization, &id, &settled);
+    let before = toll(&organization, &id);
+    change(&organization, &rental, &json!({"status": "COMPLETED"}));
+    // Another toll of the vehicle follows, so the work is done.
+    tolls(&organization, "DECIDED1", &["2026-06-03T14:00:00Z"]);
+    assert_eq!(attached(&organization, "tolls").len(), 1);
+    let other = all(&organization, "tolls").into_iter().find(|toll| toll["id"] != id).unwrap();
+    change(&organization, &rental, &json!({"customer_id": organization.customer(json!({}))}));
+    let look = || {
+        Some(toll(&organization, other["id"].as_str().unwrap()))
+            .filter(|now| now["customer_id"] != other["customer_id"])
+    };
+    wait_for("the other toll", look, || other.to_string());
+    assert_eq!(toll(&organization, &id), before);
+    assert_eq!(observed(&organization, "events", "&type=toll.detached").len(), 1, "who had no customer lost none");
+}
+
+/// Two changes of a number: between them, nobody has it.
+#[test]
+fn a_tag_that_moves_in_two_changes_takes_what_was_detached_along() {
+    let organization = Server::shared().organization();
+    let (id, _, first) = attached_toll(&organization, "STEPS1");
+    let vehicle = toll(&organization, &id)["vehicle_id"].as_str().unwrap().to_owned();
+    let other = organization.vehicle(json!({}));
+    let next = stay(&organization, &other, ["2026-06-01", "2026-06-05"], "COMPLETED");
+    let assign = |vehicle: &str, since: &str| {
+        let path = format!("/admin/v1/vehicles/{vehicle}/assignments");
+        let list = json!([{"kind": "plate", "number": "STEPS1", since: "2026-06-02T00:00:00Z"}]);
+        organization.server.admin("PUT", &path, &json!({"assignments": list})).ok();
+    };
+    organization.patch(&format!("/v1/vehicles/{vehicle}"), &json!({"plate": null})).ok();
+    assign(&vehicle, "to");
+    wait_until(&organization, &id, &json!({"customer_id": null}));
+    organization.patch(&format!("/v1/vehicles/{other}"), &json!({"plate": "STEPS1"})).ok();
+    assign(&other, "from");
+    let expected = json!({"customer_id": customer_of(&organization, &next), "vehicle_id": other});
+    wait_until(&organization, &id, &expected);
+    assert_ne!(first, expected["customer_id"]);
 }
 
 #[test]
@@ -88,7 +143,7 @@ fn a_detached_toll_keeps_the_vehicle_that_was_known_last_until_its_number_is_kno
     assert_eq!(listed["data"][0]["id"], id, "it is found with its vehicle");
     // The vehicle has the plate only since a later day: nobody knows which one had it before.
     change(&organization, &rental, &json!({"status": "COMPLETED"}));
-    assert_eq!(attached(&organization, "tolls")[0]["attached"], true);
+    wait_until(&organization, &id, &json!({"attribution": "automatic"}));
     let assign = |vehicle: &str, assignments: Value| {
         let path = format!("/admin/v1/vehicles/{vehicle}/assignments");
         organization.server.admin("PUT", &path, &json!({"assignments": assignments})).ok();
@@ -99,7 +154,6 @@ fn a_detached_toll_keeps_the_vehicle_that_was_known_last_until_its_number_is_kno
     assert_ne!(suggested(&organization, "tolls")[0]["verdict"], "clear");
     let other = organization.vehicle(json!({}));
     assign(&other, json!([{"kind": "plate", "number": "KEEPS1", "to": changed}]));
-    attached(&organization, "tolls");
     wait_until(&organization, &id, &json!({"customer_id": null, "vehicle_id": other}));
 }
 
@@ -114,12 +168,9 @@ fn an_attachment_follows_days_times_vehicles_and_plates() {
     let (attached_to, nobody) = (json!({"customer_id": customer}), json!({"customer_id": null}));
     let again = || drop(attached(&organization, "tolls"));
     next(&json!({"start_date": "2026-06-03"}), &nobody);
-    next(&json!({"start_date": "2026-06-01"}), &nobody);
-    again();
+    next(&json!({"start_date": "2026-06-01"}), &attached_to);
     next(&json!({"activated_at": "2026-06-02T15:00:00Z"}), &nobody);
-    next(&json!({"activated_at": "2026-06-02T13:00:00Z"}), &nobody);
-    again();
-    wait_until(&organization, &id, &attached_to);
+    next(&json!({"activated_at": "2026-06-02T13:00:00Z"}), &attached_to);
     let spare = organization.vehicle(json!({"plate": "SPARE1"}));
     next(&json!({"vehicle_id": spare}), &nobody);
     // A plate corrected later counts from the beginning.

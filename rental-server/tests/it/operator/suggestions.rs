@@ -42,6 +42,39 @@ pub(crate) fn customer_of(organization: &Organization, rental: &str) -> Value {
     organization.get(&format!("/v1/rentals/{rental}")).ok()["customer_id"].clone()
 }
 
+/// In New York 01:30 came twice on that day, in Phoenix, where the organization is, once.
+#[test]
+fn the_clocks_of_the_statement_tell_which_hour_came_twice() {
+    let organization = Server::shared().organization();
+    let place = format!("/admin/v1/organizations/{}", organization.id);
+    organization.server.admin("PATCH", &place, &json!({"time_zone": "America/Phoenix"})).ok();
+    let vehicle = organization.vehicle(json!({"plate": "TWICE1"}));
+    let times = json!({"activated_at": "2026-10-30T14:00:00Z", "completed_at": "2026-11-01T06:00:00Z"});
+    let rental = stay(&organization, &vehicle, ["2026-10-30", "2026-11-01"], "COMPLETED");
+    organization.patch(&format!("/v1/rentals/{rental}"), &times).ok();
+    let head = "transaction_id,occurred_at,agency,plaza,plate,amount";
+    for (number, zone, time, verdict) in [
+        ("1", "America/New_York", "2026-11-01 01:30:01", "unclear"),
+        ("2", "America/New_York", "2026-11-01T01:30:01-04:00", "clear"),
+        ("3", "America/New_York", "2026-11-01T01:30:01-05:00", "nobody"),
+        ("4", "America/Phoenix", "2026-10-31 22:30:02", "clear"),
+        // The whole day is in the rental, or it is not.
+        ("5", "Asia/Tokyo", "2026-10-31", "clear"),
+        ("6", "America/Phoenix", "2026-10-31", "unclear"),
+    ] {
+        let file = format!("{head}\n{number},{time},MTAB&T,P{number},TWICE1,6.94\n");
+        let query = format!("?format=generic&time_zone={zone}");
+        assert_eq!(counts(&import(&organization, "tolls", &query, &file).ok()), [1, 0, 0, 0, 0]);
+        let newest = &suggested(&organization, "tolls")[0];
+        assert_eq!(newest["verdict"], verdict, "{newest}");
+        let toll = &all(&organization, "tolls")[0];
+        let kept = if time.contains('T') { json!(null) } else { json!(zone) };
+        assert_eq!(toll["time_zone"], kept);
+        let shown = newest["when"].as_str().unwrap();
+        assert!(number != "1" || shown == "2026-11-01 01:30 -04:00", "where the statement has it: {shown}");
+    }
+}
+
 /// In New York the rental was over by then; in Los Angeles, where the organization is by now, it would not have been.
 #[test]
 fn a_rental_is_judged_by_the_zone_in_which_it_was_made() {
