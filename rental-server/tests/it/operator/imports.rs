@@ -25,7 +25,7 @@ fn a_toll_has_what_the_file_says_and_the_vehicle_with_its_tag() {
     let expected = json!({
         "id": found[0]["id"], "object": "toll", "amount": 6.94, "currency": "USD", "agency": "MTAB&T",
         "vehicle_id": vehicle, "customer_id": null, "transaction_id": "T1", "occurred_at": "2026-06-02T14:03:00.000Z",
-        "occurred_on": "2026-06-02", "plaza": "RKB", "plate": "ABC1234", "plate_state": "NY",
+        "occurred_on": "2026-06-02", "time_zone": null, "plaza": "RKB", "plate": "ABC1234", "plate_state": "NY",
         "transponder_number": "00412345678", "attribution": null, "rental_id": null, "attribution_reason": null,
         "review_reason": null, "amount_billed": 0,
         "invoice_ids": [], "created_at": found[0]["created_at"], "updated_at": found[0]["created_at"],

@@ -55,9 +55,9 @@ fn the_clocks_of_the_statement_tell_which_hour_came_twice() {
     let head = "transaction_id,occurred_at,agency,plaza,plate,amount";
     for (number, zone, time, verdict) in [
         ("1", "America/New_York", "2026-11-01 01:30:01", "unclear"),
-        ("2", "America/New_York", "2026-11-01T01:30:01-04:00", "clear"),
-        ("3", "America/New_York", "2026-11-01T01:30:01-05:00", "nobody"),
-        ("4", "America/Phoenix", "2026-10-31 22:30:02", "clear"),
+        ("2", "America/New_York", "2026-11-01T01:30:02-04:00", "clear"),
+        ("3", "America/New_York", "2026-11-01T01:30:03-05:00", "nobody"),
+        ("4", "America/Phoenix", "2026-10-31 22:30:04", "clear"),
         // The whole day is in the rental, or it is not.
         ("5", "Asia/Tokyo", "2026-10-31", "clear"),
         ("6", "America/Phoenix", "2026-10-31", "unclear"),
@@ -173,7 +173,7 @@ fn a_vehicle_that_came_to_the_fleet_later_is_found_then() {
 
 /// New York's clocks went back on 2026-11-01 at 02:00: 01:30 came twice.
 #[test]
-fn days_begin_and_end_at_the_organizations_midnight_and_the_hour_that_comes_twice_is_not_guessed() {
+fn days_begin_and_end_at_the_organizations_midnight_and_a_time_with_an_offset_is_exact() {
     let organization = Server::shared().organization();
     let vehicle = organization.vehicle(json!({"plate": "CAR4"}));
     let rental = stay(&organization, &vehicle, ["2026-10-30", "2026-11-01"], "COMPLETED");
@@ -189,7 +189,7 @@ fn days_begin_and_end_at_the_organizations_midnight_and_the_hour_that_comes_twic
     tolls(&organization, "CAR4", &times);
     let mut verdicts: Vec<Value> = suggested(&organization, "tolls").iter().map(|one| one["verdict"].clone()).collect();
     verdicts.reverse();
-    assert_eq!(verdicts, ["nobody", "clear", "clear", "unclear", "unclear"]);
+    assert_eq!(verdicts, ["nobody", "clear", "clear", "clear", "nobody"]);
 }
 
 #[test]
