@@ -23,7 +23,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser};
 use rental_core::{
     resources::{
         Entry, RESOURCES,
-        event::{Cause, EVENT_NAMES, EVENT_TYPES, EventSpec},
+        event::{Cause, EVENT_TYPES, EventSpec},
         invoice,
     },
     schema::{Kind, Presence, ResourceSpec},
@@ -49,14 +49,19 @@ fn command() -> Command {
             Arg::new("type")
                 .value_name("TYPE")
                 .required_unless_present("list")
-                .value_parser(PossibleValuesParser::new(EVENT_NAMES))
+                .value_parser(PossibleValuesParser::new(types().map(|event| event.name)))
                 .hide_possible_values(true)
-                .help("Event type; --list shows all"),
+                .help("Event type; --list shows all that a change causes"),
         )
         .arg(collection::organization("Organization of the event"))
         .arg(Arg::new("list").long("list").action(ArgAction::SetTrue).help("List the event types"))
         .after_help(MORE);
     with_examples(command, &examples)
+}
+
+/// The types that a change through the API causes. Others are those that the server emits by itself.
+fn types() -> impl Iterator<Item = &'static EventSpec> {
+    EVENT_TYPES.iter().filter(|event| !matches!(event.cause, Cause::Derived))
 }
 
 /// One change that was made.
@@ -82,7 +87,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         return list(session);
     }
     let name = text(matches, "type");
-    let event = EVENT_TYPES.iter().find(|event| event.name == name);
+    let event = types().find(|event| event.name == name);
     let event = event.ok_or_else(|| Failure::Usage(format!("no such event type: {name}")))?;
     let organization = session.organization(matches)?;
     let server = Server::ask(&session.api)?;
@@ -122,12 +127,11 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
 fn list(session: &Session) -> Result<(), Failure> {
     if session.out.json {
         let row = |event: &EventSpec| json!({"object": "event_type", "type": event.name, "data": event.object(), "description": event.doc});
-        let data: Vec<Value> = EVENT_TYPES.iter().map(row).collect();
+        let data: Vec<Value> = types().map(row).collect();
         let list = json!({"object": "list", "has_more": false, "next_cursor": null, "data": data});
         return session.out.json(&list.to_string());
     }
-    let rows: Vec<Vec<String>> =
-        EVENT_TYPES.iter().map(|event| vec![event.name.to_owned(), event.doc.to_owned()]).collect();
+    let rows: Vec<Vec<String>> = types().map(|event| vec![event.name.to_owned(), event.doc.to_owned()]).collect();
     session.out.rows(&["type", "when"], &rows)
 }
 
@@ -178,17 +182,14 @@ impl Run<'_> {
                 let id = self.create(object.object)?;
                 self.change(object, id, format!("{{\"{field}\":{value}}}"))
             }
-            Cause::Attach(field) | Cause::Detach(field) => {
+            Cause::Attach(field) => {
                 let kind = object.field(field).map(|field| field.kind);
                 let Some(Kind::Reference(other)) = kind else { return Err(unknown(event.object())) };
                 let body = json!({field: self.create(other)?});
                 let id = self.create(object.object)?;
-                self.change(object, id.clone(), body.to_string())?;
-                match event.cause {
-                    Cause::Detach(_) => self.change(object, id, json!({field: null}).to_string()),
-                    _ => Ok(()),
-                }
+                self.change(object, id, body.to_string())
             }
+            Cause::Derived => Err(unknown(event.name)),
             Cause::Operator(action) | Cause::OfPaid(action) => {
                 self.pays = matches!(event.cause, Cause::OfPaid(_));
                 let id = self.create(object.object)?;

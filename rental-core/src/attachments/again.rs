@@ -6,9 +6,9 @@ use crate::{
     fleet::attribution::Verdict,
     operations::{self, Edge, recheck::automatic},
     resources::{
-        Attributable, Payer, Resource,
+        Attributable, Payer, Resource, derived_events,
         organization::{Organization, SYSTEM},
-        parse, payer_events,
+        parse,
         toll::Toll,
         violation::Violation,
     },
@@ -148,7 +148,7 @@ impl Round<'_> {
         }
         let now = self.edge.now();
         let rule = |object: &mut T| {
-            let events = payer_events::<T>(before.customer, after.customer);
+            let events = derived_events::<T>(before.customer, after.customer);
             *object.vehicle() = vehicle;
             object.set_payer(after);
             object.touch(now);

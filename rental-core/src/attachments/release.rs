@@ -4,7 +4,7 @@ use super::derivation::Deriving;
 use crate::{
     error::Error,
     operations::{self, Edge, Intent, Preparing},
-    resources::{Attributable, Payer, organization::Organization, parse, payer_events},
+    resources::{Attributable, Payer, derived_events, organization::Organization, parse},
     store::Store,
 };
 use std::marker::PhantomData;
@@ -38,7 +38,7 @@ impl<T: Attributable> Intent for Release<'_, T> {
             let vehicle = derived.vehicle.or_else(|| object.known_vehicle());
             let rule = |object: &mut T| -> Result<_, Error> {
                 let was = object.clone();
-                let events = payer_events::<T>(before.customer, after.customer);
+                let events = derived_events::<T>(before.customer, after.customer);
                 *object.vehicle() = vehicle;
                 object.set_payer(after);
                 if *object != was {

@@ -111,7 +111,7 @@ impl Payer {
 pub trait Attributable: Billable + FromFields + Clone + PartialEq {
     /// The event type of an attached object.
     const ATTACHED: EventType;
-    /// The event type of an object that has no customer any more.
+    /// The event type of an object that the server detached from its customer.
     const DETACHED: EventType;
 
     /// Who charges it under which number, where it happened or what was violated, and the amount.
@@ -202,7 +202,7 @@ impl<T: Attributable> Create for T {
         if let When { at: Some(time), on: None, zone } = self.when() {
             self.set_date(zone.unwrap_or(context.organization.time_zone).local(time).date());
         }
-        Ok(payer_events::<T>(None, payer.customer))
+        Ok(attached::<T>(None, payer.customer))
     }
 }
 
@@ -220,7 +220,7 @@ impl<T: Attributable> Update for T {
     }
 
     fn events(&self, before: &Self, _: bool, _: &Fields) -> Vec<EventType> {
-        payer_events::<T>(before.payer().customer, self.payer().customer)
+        attached::<T>(before.payer().customer, self.payer().customer)
     }
 }
 
@@ -249,13 +249,14 @@ impl<T: Attributable> Portable for T {
     }
 }
 
-/// The event of an object whose customer changed; no event otherwise.
-pub(crate) fn payer_events<T: Attributable>(before: Option<CustomerId>, after: Option<CustomerId>) -> Vec<EventType> {
-    match (before, after) {
-        (before, after) if before == after => Vec::new(),
-        (_, Some(_)) => vec![T::ATTACHED],
-        (_, None) => vec![T::DETACHED],
-    }
+/// The event of an object that a request gave another customer; no event otherwise.
+fn attached<T: Attributable>(before: Option<CustomerId>, after: Option<CustomerId>) -> Vec<EventType> {
+    if after.is_some() && after != before { vec![T::ATTACHED] } else { Vec::new() }
+}
+
+/// The event of an object whose customer the server changed or removed; no event otherwise.
+pub(crate) fn derived_events<T: Attributable>(before: Option<CustomerId>, after: Option<CustomerId>) -> Vec<EventType> {
+    if before.is_some() && after.is_none() { vec![T::DETACHED] } else { attached::<T>(before, after) }
 }
 
 /// The look-up of unattached tolls and violations: those without a customer, unless a request chose that.

@@ -17,8 +17,8 @@ pub enum Cause {
     Set(&'static str, &'static str),
     /// A PATCH that sets this field to the id of an object that it can refer to.
     Attach(&'static str),
-    /// The same, and then a PATCH that sets the field to null.
-    Detach(&'static str),
+    /// A change of what an attachment rests on. The server emits the event later, by itself.
+    Derived,
     /// A POST of the operator to this path below the object.
     Operator(&'static str),
     /// The same for an object of an invoice, which must be paid before.
@@ -90,8 +90,8 @@ event_types! {
     VehicleUpdated, "vehicle.updated", "A vehicle changed.", Cause::Set("color", "\"Blue\"");
     TollAttached, "toll.attached", "A toll was attached to a customer.", Cause::Attach("customer_id");
     ViolationAttached, "violation.attached", "A violation was attached to a customer.", Cause::Attach("customer_id");
-    TollDetached, "toll.detached", "A toll has no customer any more.", Cause::Detach("customer_id");
-    ViolationDetached, "violation.detached", "A violation has no customer any more.", Cause::Detach("customer_id");
+    TollDetached, "toll.detached", "The server detached a toll: it is no longer clear who pays.", Cause::Derived;
+    ViolationDetached, "violation.detached", "The server detached a violation: it is no longer clear who pays.", Cause::Derived;
     LeadReceived, "lead.received", "A lead came in.", Cause::Create;
 }
 
@@ -168,16 +168,14 @@ mod tests {
                 field.kind
             };
             match event.cause {
-                Cause::Create | Cause::Operator(_) | Cause::OfPaid(_) => {}
+                Cause::Create | Cause::Operator(_) | Cause::OfPaid(_) | Cause::Derived => {}
                 Cause::Set(field, value) => {
                     update(field);
                     let body = format!("{{\"{field}\":{value}}}");
                     let parsed = Fields::parse(body.as_bytes(), entry.spec, Verb::Update, 2);
                     assert!(parsed.is_ok(), "{}: {parsed:?}", event.name);
                 }
-                Cause::Attach(field) | Cause::Detach(field) => {
-                    assert!(matches!(update(field), Kind::Reference(_)), "{}", event.name)
-                }
+                Cause::Attach(field) => assert!(matches!(update(field), Kind::Reference(_)), "{}", event.name),
             }
         }
     }

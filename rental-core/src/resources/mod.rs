@@ -35,7 +35,7 @@ pub mod vehicle;
 pub mod violation;
 pub mod webhook_endpoint;
 
-pub(crate) use attribution::payer_events;
+pub(crate) use attribution::derived_events;
 pub use attribution::{
     Attributable, Charged, Occasion, Payer, Posting, automatic_look_up, posting_look_up, review_look_up,
     unattached_look_up,

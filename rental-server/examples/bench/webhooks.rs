@@ -1,4 +1,4 @@
-//! Deliveries to a receiver in this process that answers at once and counts.
+//! Deliveries to a receiver in this process that counts them, and answers at once or after a time.
 
 use crate::{Outcome, Server, post};
 use serde_json::json;
@@ -24,13 +24,18 @@ struct Sink {
     address: String,
 }
 
-fn start_sink() -> Outcome<Sink> {
+fn start_sink(delay: Duration) -> Outcome<Sink> {
     let (count, (told, arrivals)) = (Arc::new(AtomicU64::new(0)), mpsc::unbounded_channel());
     let counted = Arc::clone(&count);
-    let receive = warp::post().and(warp::body::bytes()).map(move |_| {
+    let receive = warp::post().and(warp::body::bytes()).then(move |_| {
         counted.fetch_add(1, Ordering::Relaxed);
         let _ = told.send(Instant::now());
-        String::new()
+        async move {
+            if !delay.is_zero() {
+                tokio::time::sleep(delay).await;
+            }
+            String::new()
+        }
     });
     let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
     listener.set_nonblocking(true)?;
@@ -50,7 +55,7 @@ fn start_sink() -> Outcome<Sink> {
 
 /// Deliveries per second with 1, 10 and 100 endpoints while events are being made, and the time to receipt when idle.
 pub(crate) fn measure(server: &mut Server) -> Outcome<()> {
-    let mut sink = start_sink()?;
+    let mut sink = start_sink(Duration::ZERO)?;
     println!("{:>10} {:>14} {:>30} {:>14}", "endpoints", "deliveries/s", "CPU s per 1,000 (with POSTs)", "resident MB");
     for endpoints in [1, 10, 100_u64] {
         // An organization has at most 50 endpoints, so a hundred are those of two.
@@ -76,14 +81,53 @@ pub(crate) fn measure(server: &mut Server) -> Outcome<()> {
             server.resident_mb()?
         );
     }
-    measure_receipt(server, &mut sink)
+    measure_receipt(server, &mut sink, "when idle")?;
+    measure_slow(server)?;
+    measure_flood(server, &mut sink)
+}
+
+/// Deliveries per second to one endpoint whose receiver responds after 100 ms, in each second.
+fn measure_slow(server: &Server) -> Outcome<()> {
+    const EVENTS: u64 = 6_000;
+    let slow = start_sink(Duration::from_millis(100))?;
+    let keys = [subscribe(server, &slow.address, 1)?];
+    let address = server.address.clone();
+    let making = std::thread::spawn(move || make_events(&address, &keys, EVENTS).is_ok());
+    let (began, mut seconds, mut before) = (Instant::now(), Vec::new(), 0);
+    while before < EVENTS {
+        if began.elapsed() > Duration::from_secs(120) {
+            return Err(format!("{before} of {EVENTS} arrived").into());
+        }
+        std::thread::sleep(Duration::from_secs(1));
+        let count = slow.count.load(Ordering::Relaxed);
+        seconds.push((count - before).to_string());
+        before = count;
+    }
+    if !making.join().unwrap_or_default() {
+        return Err("some events could not be made".into());
+    }
+    println!("a receiver that responds after 100 ms: deliveries in each second: {}", seconds.join(" "));
+    Ok(())
+}
+
+/// The time to receipt of one organization while three flood receivers that take 9 s.
+fn measure_flood(server: &mut Server, sink: &mut Sink) -> Outcome<()> {
+    let slow = start_sink(Duration::from_secs(9))?;
+    for _ in 0..3 {
+        let keys = [subscribe(server, &slow.address, 40)?];
+        make_events(&server.address, &keys, 100)?;
+    }
+    while slow.count.load(Ordering::Relaxed) < 700 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    measure_receipt(server, sink, "while three organizations flood receivers that take 9 s")
 }
 
 /// Memory with a million deliveries that wait for disabled endpoints, and while they go out at last.
 pub(crate) fn measure_backlog(server: &mut Server) -> Outcome<()> {
     const ENDPOINTS: u64 = 50;
     const WAITING: u64 = 1_000_000;
-    let sink = start_sink()?;
+    let sink = start_sink(Duration::ZERO)?;
     let organization = server.admin("/admin/v1/organizations", &json!({"name": "Hooks"}))?;
     let mut endpoints = Vec::new();
     for number in 0..ENDPOINTS {
@@ -175,8 +219,8 @@ fn keep_posting(address: &str, keys: &[String], share: u64) -> std::io::Result<(
     Ok(())
 }
 
-/// One event at a time on an idle server: from the response to the POST until the receiver has the delivery.
-fn measure_receipt(server: &mut Server, sink: &mut Sink) -> Outcome<()> {
+/// One event at a time: from the response to the POST until the receiver has the delivery.
+fn measure_receipt(server: &mut Server, sink: &mut Sink, meanwhile: &str) -> Outcome<()> {
     server.key = subscribe(server, &sink.address, 1)?;
     while sink.arrivals.try_recv().is_ok() {}
     let mut waits = Vec::new();
@@ -190,7 +234,7 @@ fn measure_receipt(server: &mut Server, sink: &mut Sink) -> Outcome<()> {
     waits.sort_by(f64::total_cmp);
     let at = |share: f64| waits[((waits.len() - 1) as f64 * share) as usize];
     println!(
-        "from response to receipt when idle: p50 {:.2} ms, p99 {:.2} ms, most {:.2} ms",
+        "from response to receipt {meanwhile}: p50 {:.2} ms, p99 {:.2} ms, most {:.2} ms",
         at(0.5),
         at(0.99),
         at(1.0)

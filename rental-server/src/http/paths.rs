@@ -1,7 +1,11 @@
 //! How a method and a path find their endpoint.
 
 use crate::http::{call::shown_path, problem::Problem};
-use std::{collections::BTreeMap, ops::Range};
+use rental_core::request::page;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 use warp::http::Method;
 
 /// A path of the table: where its id begins, and the endpoints that share the path.
@@ -12,7 +16,11 @@ struct Node {
 }
 
 /// The methods and paths of all endpoints.
-pub(crate) struct Paths(matchit::Router<Node>);
+pub(crate) struct Paths {
+    router: matchit::Router<Node>,
+    /// How the paths begin: `/v1/vehicles`, `/admin/v1/organizations`.
+    beginnings: BTreeSet<String>,
+}
 
 /// The endpoint of a request, and the range of its path that is the id.
 #[derive(Clone, Debug)]
@@ -35,22 +43,25 @@ impl Paths {
     /// # Panics
     /// When two paths cannot be told apart.
     pub(crate) fn new<'e>(endpoints: impl Iterator<Item = (usize, (&'e Method, &'e str))>) -> Self {
-        let mut nodes = BTreeMap::<&str, Node>::new();
+        let (mut nodes, mut beginnings) = (BTreeMap::<&str, Node>::new(), BTreeSet::new());
         for (row, (method, path)) in endpoints {
             let node = nodes.entry(path).or_default();
             node.id_from = path.find('{').unwrap_or(path.len());
             node.endpoints.push((method.clone(), row));
+            beginnings.insert(beginning(path).to_owned());
         }
         let mut router = matchit::Router::new();
         for (path, node) in nodes {
             router.insert(path, node).unwrap_or_else(|error| panic!("{path}: {error}"));
         }
-        Self(router)
+        Self { router, beginnings }
     }
 
     /// Finds the endpoint of a request. An unknown path is a 404, a known path with another method a 405 with `Allow`.
     pub(crate) fn find(&self, method: &Method, path: &str) -> Result<Place, Problem> {
-        let Ok(matchit::Match { value: node, params }) = self.0.at(path) else { return Err(unknown(method, path)) };
+        let Ok(matchit::Match { value: node, params }) = self.router.at(path) else {
+            return Err(self.unknown(method, path));
+        };
         // HEAD is GET without the body (RFC 9110, 9.3.2); hyper leaves the body out.
         let wanted = if method == Method::HEAD { &Method::GET } else { method };
         let Some((_, row)) = node.endpoints.iter().find(|(known, _)| known == wanted) else {
@@ -58,6 +69,23 @@ impl Paths {
         };
         let id_len = params.iter().next().map_or(0, |(_, id)| id.len());
         Ok(Place { row: *row, id: node.id_from..node.id_from + id_len })
+    }
+
+    fn unknown(&self, method: &Method, path: &str) -> Problem {
+        let shown: String = shown_path(path).chars().take(100).collect();
+        let next = match shown.strip_suffix('/') {
+            Some(bare) if bare.len() > 1 => format!("; try {bare} without the last slash."),
+            _ if shown.contains("/v1/v1") => "; /v1 is in it twice: is it also at the end of a base URL?".into(),
+            _ if !shown.starts_with("/v1") && !shown.starts_with("/admin") => {
+                "; paths begin with /v1. See /docs.".into()
+            }
+            _ if self.beginnings.contains(beginning(&shown)) => ". See /docs for all paths.".into(),
+            _ => match page::nearest(beginning(&shown), self.beginnings.iter().map(String::as_str)) {
+                similar if similar.is_empty() => ". See /docs for all paths.".into(),
+                similar => similar,
+            },
+        };
+        Problem::RouteUnknown { hint: format!("There is no {method} {shown}{next}") }
     }
 }
 
@@ -71,16 +99,10 @@ impl Node {
     }
 }
 
-fn unknown(method: &Method, path: &str) -> Problem {
-    let shown: String = shown_path(path).chars().take(100).collect();
-    let hint = match shown.strip_suffix('/') {
-        Some(bare) if bare.len() > 1 => format!("There is no {method} {shown}; try {bare} without the last slash."),
-        _ if !shown.starts_with("/v1") && !shown.starts_with("/admin") => {
-            format!("There is no {method} {shown}; paths begin with /v1. See /docs.")
-        }
-        _ => format!("There is no {method} {shown}. See /docs for all paths."),
-    };
-    Problem::RouteUnknown { hint }
+/// The part of a path that names a resource: `/v1/vehicles` of `/v1/vehicles/{id}`, `/admin/v1/api_keys` of the paths below it.
+fn beginning(path: &str) -> &str {
+    let parts = if path.starts_with("/admin/") { 3 } else { 2 };
+    path.match_indices('/').nth(parts).map_or(path, |(end, _)| &path[..end])
 }
 
 #[cfg(test)]
@@ -132,6 +154,31 @@ mod tests {
             "/v1/vehicles/../vehicles",
         ] {
             assert_eq!(found(&Method::GET, path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_path_says_what_to_try() {
+        for (path, expected) in [
+            ("/v1/vehicle", "There is no GET /v1/vehicle; did you mean `/v1/vehicles`?"),
+            ("/v1/vehicels/x", "There is no GET /v1/vehicels/x; did you mean `/v1/vehicles`?"),
+            (
+                "/admin/v1/api-keys/x/rotate",
+                "There is no GET /admin/v1/api-keys/x/rotate; did you mean `/admin/v1/api_keys`?",
+            ),
+            ("/v1/vehicles/x/y", "There is no GET /v1/vehicles/x/y. See /docs for all paths."),
+            ("/v1/bicycles", "There is no GET /v1/bicycles. See /docs for all paths."),
+            (
+                "/v1/v1/vehicles",
+                "There is no GET /v1/v1/vehicles; /v1 is in it twice: is it also at the end of a base URL?",
+            ),
+            ("/vehicles", "There is no GET /vehicles; paths begin with /v1. See /docs."),
+            ("/v1/vehicles/", "There is no GET /v1/vehicles/; try /v1/vehicles without the last slash."),
+        ] {
+            let Err(Problem::RouteUnknown { hint }) = paths().find(&Method::GET, path) else {
+                panic!("{path} is known")
+            };
+            assert_eq!(hint, expected);
         }
     }
 

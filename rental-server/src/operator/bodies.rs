@@ -5,6 +5,7 @@ use rental_core::{
     request::page,
 };
 use serde::Deserialize;
+use serde_json::Value;
 use uuid::Uuid;
 
 /// The longest overlap of the rotation of an API key or token: 30 days.
@@ -37,11 +38,13 @@ pub(super) fn overlap_secs(body: &[u8], max: i64) -> Result<i64, Error> {
     #[derive(Default, Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Rotation {
-        overlap_seconds: Option<i64>,
+        overlap_seconds: Option<Value>,
     }
     let Rotation { overlap_seconds } = optional(body, "`overlap_seconds`")?;
     let rule = || format!("must be a whole number of seconds from 0 to {max} ({} days)", max / 86_400);
-    Some(overlap_seconds.unwrap_or(DEFAULT_OVERLAP_SECS))
+    let given = overlap_seconds.filter(|seconds| !seconds.is_null());
+    given
+        .map_or(Some(DEFAULT_OVERLAP_SECS), |seconds| seconds.as_i64())
         .filter(|seconds| (0..=max).contains(seconds))
         .ok_or_else(|| Error::field("overlap_seconds", FieldCode::Invalid, &rule()))
 }

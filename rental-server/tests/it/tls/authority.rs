@@ -1,7 +1,32 @@
 //! A certificate authority, and servers that have a certificate of it.
 
 use crate::support::Server;
-use std::{ffi::OsStr, path::Path, process::Command};
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// A certificate for `localhost` and its key, and the authority that signed it, as files.
+pub(crate) struct Leaf {
+    pub(crate) certificate: PathBuf,
+    pub(crate) key: PathBuf,
+    pub(crate) authority: PathBuf,
+}
+
+impl Leaf {
+    /// One of an authority that no machine knows.
+    pub(crate) fn new(directory: &Path) -> Self {
+        let file = |name: &str| directory.join(name);
+        let (authority, authority_key) = (file("authority.crt"), file("authority.key"));
+        let (certificate, key) = (file("leaf.crt"), file("leaf.key"));
+        request(&["-subj", "/CN=Test authority"], &authority, &authority_key, &[]);
+        let leaf = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-addext"];
+        let signer = ["-CA".as_ref(), authority.as_os_str(), "-CAkey".as_ref(), authority_key.as_os_str()];
+        request(&[&leaf[..], &["basicConstraints=critical,CA:FALSE"]].concat(), &certificate, &key, &signer);
+        Self { certificate, key, authority }
+    }
+}
 
 /// A server with TLS at `https://localhost:PORT`, and the environment of programs that trust it.
 pub(crate) struct Trusted {
@@ -14,13 +39,7 @@ pub(crate) struct Trusted {
 impl Trusted {
     /// A server whose certificate is signed by an authority that no machine knows.
     pub(crate) fn start(directory: &Path) -> Self {
-        let file = |name: &str| directory.join(name);
-        let (authority, authority_key) = (file("authority.crt"), file("authority.key"));
-        let (certificate, key) = (file("leaf.crt"), file("leaf.key"));
-        request(&["-subj", "/CN=Test authority"], &authority, &authority_key, &[]);
-        let leaf = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-addext"];
-        let signer = ["-CA".as_ref(), authority.as_os_str(), "-CAkey".as_ref(), authority_key.as_os_str()];
-        request(&[&leaf[..], &["basicConstraints=critical,CA:FALSE"]].concat(), &certificate, &key, &signer);
+        let Leaf { certificate, key, authority } = Leaf::new(directory);
         let [certificate, key] = [certificate, key].map(|path| path.to_str().expect("text").to_owned());
         let server = Server::start(&["--tls-cert", &certificate, "--tls-key", &key]);
         let port = server.address.rsplit_once(':').expect("a port").1;

@@ -2,15 +2,23 @@
 //! (spec, Retries 1; decisions, Webhooks).
 
 use super::{PRIVATE, hook, hook_at, observed, one_event, quiet_while, wait_for, wait_for_deliveries};
-use crate::support::{
-    Organization, Server,
-    receiver::{Act, Receiver},
+use crate::{
+    support::{
+        Organization, Server,
+        receiver::{Act, Receiver},
+    },
+    tls::authority::Leaf,
+};
+use rustls::{
+    ServerConfig,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
 };
 use serde_json::{Value, json};
 use socket2::{Domain, Socket, Type};
 use std::{
     io::Write as _,
     net::{Ipv4Addr, SocketAddr, TcpListener},
+    sync::Arc,
     time::Duration,
 };
 
@@ -249,4 +257,34 @@ fn receivers_that_respond_and_receive_nothing_keep_no_descriptor() {
     wait_for_deliveries(&organization, &hook, EVENTS, "delivered");
     let _held = accepted.join().expect("all of them");
     wait_for("the descriptors", || (descriptors() < before + EVENTS / 2).then_some(()), || descriptors().to_string());
+}
+
+/// rustls reads session tickets as long as they come, and hands nothing to hyper.
+#[test]
+fn session_tickets_without_end_are_read_up_to_a_bound() {
+    const TICKETS: usize = 50_000;
+    let directory = tempfile::tempdir().expect("a directory");
+    let leaf = Leaf::new(directory.path());
+    let certificate = CertificateDer::from_pem_file(&leaf.certificate).expect("a certificate");
+    let key = PrivateKeyDer::from_pem_file(&leaf.key).expect("a key");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().expect("versions");
+    let mut config = config.with_no_client_auth().with_single_cert(vec![certificate], key).expect("a pair");
+    config.send_tls13_tickets = TICKETS;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let url = format!("https://localhost:{}/", listener.local_addr().expect("an address").port());
+    let config = Arc::new(config);
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut tls = rustls::ServerConnection::new(Arc::clone(&config)).expect("a connection");
+            // It sends its tickets and never responds.
+            while tls.complete_io(&mut stream).is_ok() {}
+        }
+    });
+    let flags = [PRIVATE, "--webhook-retry-schedule", "1h", "--webhook-timeout", "60s"];
+    let trust = format!("SSL_CERT_FILE={}", leaf.authority.display());
+    let server = Server::start_by(&["env", &trust], &flags);
+    let organization = server.organization();
+    let delivery = attempt_at(&organization, &url, "tickets");
+    assert_eq!(delivery["last_error"], json!("bad_answer"), "{delivery}");
 }
