@@ -1,4 +1,7 @@
-"""Imports the client that openapi-generator makes for Python and calls a demo server with it."""
+"""Imports the clients that openapi-generator makes for Python, and calls a demo server with that of the API.
+
+Arguments: the document of the API, that of operators.
+"""
 
 import json
 import os
@@ -6,21 +9,30 @@ import re
 import sys
 
 import rental_client
+import rental_operators
 
-with open(sys.argv[1], encoding="utf-8") as file:
-    document = json.load(file)
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
 
 
 def snake(name):
     return re.sub("([a-z0-9])([A-Z])", r"\1_\2", name).lower()
 
 
-# Every operation is a method of the class of its tag.
-operations = [operation for item in document["paths"].values() for operation in item.values()]
-for operation in operations:
-    tag = "".join(word.capitalize() for word in operation["tags"][0].split())
-    api = getattr(rental_client, f"{tag}Api")
-    assert hasattr(api, snake(operation["operationId"])), operation["operationId"]
+def operations(package, document):
+    """How many operations there are. Each is a method of the class of its tag."""
+    found = [operation for item in document["paths"].values() for operation in item.values()]
+    for operation in found:
+        tag = "".join(word.capitalize() for word in operation["tags"][0].split())
+        assert hasattr(getattr(package, f"{tag}Api"), snake(operation["operationId"])), operation["operationId"]
+    return len(found)
+
+
+document = read(sys.argv[1])
+count = operations(rental_client, document)
+for_operators = operations(rental_operators, read(sys.argv[2]))
 
 # Every webhook has a class that reads its example.
 for item in document["webhooks"].values():
@@ -44,4 +56,4 @@ with rental_client.ApiClient(configuration) as client:
     invoices = rental_client.InvoicesApi(client).list_invoices(limit=1)
     lines = [line for invoice in invoices.data for line in invoice.lines]
     assert lines and all(line.amount >= 0 and line.description for line in lines), lines
-print(f"Python: {len(operations)} operations, created a lead and a vehicle, read the lines of an invoice")
+print(f"Python: {count} operations and {for_operators} for operators, created a lead and a vehicle, read the lines of an invoice")

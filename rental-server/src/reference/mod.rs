@@ -19,12 +19,12 @@ use parts::open_operation;
 use rental_core::error::Error;
 use serde_json::{Value, json};
 
-/// The documents about these endpoints. `operators_elsewhere` says whether operators have an address of their own: then only
-/// their document describes what is for them. `url` is the address of clients, if the operator has named it.
+/// The documents about these endpoints. `operators_elsewhere` says whether operators have an address of their own: then the pages
+/// for clients do not lead to those for operators. `url` is the address of clients, if the operator has named it.
 pub(crate) fn documents(endpoints: &[Endpoint], operators_elsewhere: bool, url: Option<&str>) -> Documents {
     let described = document::value(endpoints);
     let whole = components::with_names(&described);
-    let mut openapi = if operators_elsewhere { renditions::for_clients(&whole) } else { whole.clone() };
+    let mut openapi = renditions::for_clients(&whole);
     let mut openapi_admin = renditions::for_operators(&whole);
     if let Some(url) = url {
         let servers = json!([{"url": url, "description": "The address of clients"}]);
@@ -54,26 +54,29 @@ fn openapi(path: &str, id: &str, summary: &str, document: fn(&Documents) -> &Doc
 /// The endpoints of this folder.
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     let documents = [
-        openapi("/openapi.json", "getOpenApi", "This document", |documents| &documents.openapi),
+        openapi("/openapi.json", "getOpenApi", "The API in OpenAPI 3.1", |documents| &documents.openapi),
         openapi(
             "/openapi-3.0.json",
             "getOpenApi30",
-            "The same in OpenAPI 3.0.3, for tools that cannot read 3.1",
+            "The API in OpenAPI 3.0.3, for tools that cannot read 3.1",
             |documents| &documents.openapi_3_0,
         ),
-        openapi("/openapi-admin.json", "getOpenApiForOperators", "The part of it for operators", |documents| {
-            &documents.openapi_admin
-        }),
+        openapi(
+            "/openapi-admin.json",
+            "getOpenApiForOperators",
+            "The calls of operators in OpenAPI 3.1",
+            |documents| &documents.openapi_admin,
+        ),
     ];
     let pages = [
-        ("/docs", "getDocs", "This document as pages", "text/html"),
+        ("/docs", "getDocs", "The API as pages", "text/html"),
         ("/docs/{id}", "getDocsPage", "A page of it", "text/html"),
         ("/docs/search.json", "getDocsSearch", "What the search of the pages looks through", "application/json"),
         ("/docs.css", "getDocsStyle", "The style sheet of the pages", "text/css"),
         ("/docs.js", "getDocsScript", "The script of the pages", "text/javascript"),
-        ("/docs/admin", "getOperatorsDocs", "The part of this document for operators as pages", "text/html"),
+        ("/docs/admin", "getOperatorsDocs", "The calls of operators as pages", "text/html"),
         ("/docs/admin/{id}", "getOperatorsDocsPage", "A page of it", "text/html"),
-        ("/docs/admin/search.json", "getOperatorsDocsSearch", "The same for operators", "application/json"),
+        ("/docs/admin/search.json", "getOperatorsDocsSearch", "What their search looks through", "application/json"),
     ];
     let pages = pages
         .into_iter()

@@ -1,5 +1,5 @@
-//! The parts of the document: that for operators, `/admin/v1`, and that for all others, each with its own security scheme and
-//! the components that it uses.
+//! The parts of the document: the API, and what is for operators, each with its own security scheme and the components that it
+//! uses. Each operation is in one of them.
 
 use crate::endpoint::is_for_operators;
 use serde_json::{Map, Value, json};
@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 const INTRODUCTION: &str = "\
 The calls of those who run the server, such as organizations, API keys, webhook endpoints, invoices and imports. Every \
-request carries `Authorization: Bearer <TOKEN>`: the admin token, or the token of a named operator, whose role decides \
-what it allows. With `--operator-listen`, the server takes these calls at that address only.
+request to `/admin/v1` carries `Authorization: Bearer <TOKEN>`: the admin token, or the token of a named operator, whose \
+role decides what it allows. With `--operator-listen`, the server takes these calls at that address only.
 
 What holds for amounts, lists, retries, lost updates and errors is in `/openapi.json`.";
 
@@ -19,12 +19,14 @@ pub(super) fn for_clients(document: &Value) -> Value {
     let used = json!([part["paths"], part["webhooks"]]);
     part["tags"] = tags(document, &used);
     part["components"] = components(document, &used, "apiKey");
+    // All: the server answers 501 before it knows the operation, so no operation refers to that response.
+    part["components"]["responses"] = document["components"]["responses"].clone();
     part
 }
 
 /// The part of an OpenAPI 3.1 document for operators.
 pub(super) fn for_operators(document: &Value) -> Value {
-    let paths = paths(document, |path| path.starts_with("/admin/v1/"));
+    let paths = paths(document, is_for_operators);
     let mut info = document["info"].clone();
     info["title"] = json!("Rental platform API for operators");
     info["summary"] =

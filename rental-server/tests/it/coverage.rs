@@ -1,10 +1,10 @@
-//! Every operation of the served OpenAPI document is held to what all operations promise, so none can be added without.
+//! Every operation of the served OpenAPI documents is held to what all operations promise, so none can be added without.
 
 use crate::operator::operators;
 use crate::support::{Connection, Organization, Reply, Server, percent_encode, rules};
 use serde_json::{Value, json};
 
-/// One operation of the document.
+/// One operation of a document.
 struct Operation {
     method: String,
     path: String,
@@ -35,10 +35,10 @@ impl Operation {
     }
 }
 
-/// The operations whose paths begin so; there must be some.
+/// The operations of a document whose paths begin so; there must be some.
 #[track_caller]
-fn operations(prefix: &str) -> Vec<Operation> {
-    let document = Connection::open(&Server::shared().address).send("GET", "/openapi.json", &[], b"").ok();
+fn operations(document: &str, prefix: &str) -> Vec<Operation> {
+    let document = Connection::open(&Server::shared().address).send("GET", document, &[], b"").ok();
     let mut all = Vec::new();
     for (path, item) in document["paths"].as_object().expect("the document has paths") {
         for (method, operation) in item.as_object().unwrap() {
@@ -54,7 +54,11 @@ fn operations(prefix: &str) -> Vec<Operation> {
 }
 
 fn of_organizations() -> Vec<Operation> {
-    operations("/v1/")
+    operations("/openapi.json", "/v1/")
+}
+
+fn of_operators() -> Vec<Operation> {
+    operations("/openapi-admin.json", "/admin/v1/")
 }
 
 #[test]
@@ -68,7 +72,7 @@ fn the_document_has_the_operations_of_the_specification_and_of_the_decisions_and
 
 #[test]
 fn every_operation_without_a_key_is_401() {
-    for one in of_organizations().iter().chain(&operations("/admin/v1/")) {
+    for one in of_organizations().iter().chain(&of_operators()) {
         for (token, code) in [(None, "api_key_missing"), (Some("nonsense"), "api_key_invalid")] {
             let reply = one.send(Server::shared(), &one.at(rules::UNKNOWN_ID), token, b"{}");
             reply.error(401, "authentication_error", code);
@@ -118,7 +122,7 @@ fn every_operation_on_an_unknown_or_foreign_id_is_the_same_404() {
 #[test]
 fn every_admin_operation_on_an_unknown_id_is_404() {
     let server = Server::shared();
-    for one in operations("/admin/v1/").iter().filter(|one| one.path.contains('{') && one.method == "GET") {
+    for one in of_operators().iter().filter(|one| one.path.contains('{') && one.method == "GET") {
         let reply = one.send(server, &one.at(rules::UNKNOWN_ID), Some(&server.admin_token), b"");
         reply.error(404, "invalid_request_error", "resource_missing");
     }
@@ -127,7 +131,7 @@ fn every_admin_operation_on_an_unknown_id_is_404() {
 #[test]
 fn every_admin_operation_refuses_the_keys_of_organizations() {
     let organization = Server::shared().organization();
-    for one in operations("/admin/v1/") {
+    for one in of_operators() {
         let reply = one.send(organization.server, &one.at(&organization.id), Some(&organization.write), b"{}");
         reply.error(401, "authentication_error", "api_key_invalid");
     }
@@ -139,7 +143,7 @@ fn every_admin_operation_is_403_for_the_roles_that_may_not_and_for_no_other() {
     let server = Server::shared();
     let tokens = ["read_only", "operator", "owner"]
         .map(|role| (role, operators::operator(server, &json!({"name": role, "role": role})).1));
-    for one in operations("/admin/v1/") {
+    for one in of_operators() {
         let for_owners = ["/operators", "/master_key", "/erase"].iter().any(|word| one.path.contains(word))
             || (one.method == "DELETE" && one.path == "/admin/v1/organizations/{id}");
         for (role, token) in &tokens {

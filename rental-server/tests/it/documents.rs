@@ -238,12 +238,29 @@ fn the_runbook_names_every_background_task() {
     assert!(found >= 15, "{found}");
 }
 
-/// The OpenAPI document, which is the same on every server.
+/// The OpenAPI document of the API, which is the same on every server.
 fn openapi() -> Value {
     served("/openapi.json")
 }
 
+/// One OpenAPI document with the operations and components of the API and of operators.
+pub(crate) fn whole() -> Value {
+    let (mut whole, operators) = (openapi(), served("/openapi-admin.json"));
+    let add = |members: &mut Value, more: &Value| {
+        members.as_object_mut().expect("members").extend(more.as_object().expect("members").clone());
+    };
+    add(&mut whole["paths"], &operators["paths"]);
+    for (section, members) in operators["components"].as_object().expect("components") {
+        add(&mut whole["components"][section], members);
+    }
+    whole
+}
+
 /// One of the JSON documents that need no key.
 fn served(path: &str) -> Value {
-    Connection::open(&Server::shared().address).send("GET", path, &[], b"").ok()
+    served_at(&Server::shared().address, path)
+}
+
+fn served_at(address: &str, path: &str) -> Value {
+    Connection::open(address).send("GET", path, &[], b"").ok()
 }

@@ -10,7 +10,7 @@ mod credits;
 mod deletion;
 mod imports;
 mod leads;
-mod listener;
+pub(crate) mod listener;
 pub(crate) mod operators;
 pub(crate) mod suggestions;
 mod transfer;

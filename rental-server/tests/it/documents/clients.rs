@@ -1,6 +1,6 @@
-//! The OpenAPI document has what generators of clients need.
+//! The OpenAPI documents have what generators of clients need.
 
-use super::openapi;
+use super::{openapi, whole};
 use rental_core::resources::event::EVENT_NAMES;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -33,7 +33,7 @@ fn fits_32_bits(bound: &Value) -> bool {
 /// Generators make one class for each tag: a shared tag lets webhooks overwrite the class of the API.
 #[test]
 fn webhooks_share_no_tag_with_a_path() {
-    let document = openapi();
+    let document = whole();
     let tag = |operation: &Value| operation["tags"][0].as_str().expect("a tag").to_owned();
     let operations = |items: &Value| -> BTreeSet<String> {
         let items = items.as_object().expect("items").values();
@@ -51,7 +51,7 @@ fn webhooks_share_no_tag_with_a_path() {
 #[test]
 fn every_number_of_the_document_says_how_wide_it_is() {
     let (mut numbers, mut integers, mut wrong) = (0, 0, Vec::new());
-    walk(&openapi(), "", &mut |place, schema| {
+    walk(&whole(), "", &mut |place, schema| {
         if allows(schema, "number") {
             numbers += 1;
             if schema["format"] != "double" {
@@ -73,7 +73,7 @@ fn every_number_of_the_document_says_how_wide_it_is() {
 /// Generators for Go make a function `NewVehicle` for a schema `Vehicle`: a schema of that name is declared twice.
 #[test]
 fn no_schema_is_named_like_a_constructor_of_another() {
-    let document = openapi();
+    let document = whole();
     let schemas = document["components"]["schemas"].as_object().expect("schemas");
     let wrong: Vec<&String> =
         schemas.keys().filter(|name| name.strip_prefix("New").is_some_and(|rest| schemas.contains_key(rest))).collect();
@@ -85,7 +85,7 @@ fn no_schema_is_named_like_a_constructor_of_another() {
 #[test]
 fn no_part_of_a_combined_schema_is_without_a_type() {
     let mut wrong = Vec::new();
-    walk(&openapi(), "", &mut |place, schema| {
+    walk(&whole(), "", &mut |place, schema| {
         for combined in ["anyOf", "oneOf", "allOf"] {
             for part in schema[combined].as_array().into_iter().flatten() {
                 if part["type"].is_null() && part["$ref"].is_null() {
@@ -99,7 +99,7 @@ fn no_part_of_a_combined_schema_is_without_a_type() {
 
 #[test]
 fn the_rule_for_invoice_lines_is_in_the_description() {
-    let document = openapi();
+    let document = whole();
     let schemas = &document["components"]["schemas"];
     let items = |schema: &str| schemas[schema]["properties"]["lines"]["items"]["$ref"].clone();
     assert_eq!(items("Invoice"), "#/components/schemas/InvoiceLine");
@@ -120,7 +120,7 @@ fn the_rule_for_invoice_lines_is_in_the_description() {
 /// openapi-typescript makes every property with a `default` a required one.
 #[test]
 fn no_schema_of_a_body_has_a_default() {
-    let document = openapi();
+    let document = whole();
     let mut wrong = Vec::new();
     let mut check = |place: &str, schema: &Value| {
         if schema.get("default").is_some() {
@@ -151,7 +151,7 @@ fn no_schema_of_a_body_has_a_default() {
 #[test]
 fn an_object_of_any_members_says_so() {
     let mut free = BTreeSet::new();
-    walk(&openapi(), "", &mut |place, schema| {
+    walk(&whole(), "", &mut |place, schema| {
         if allows(schema, "object") && schema["properties"].is_null() {
             let members = &schema["additionalProperties"];
             assert!(members == true || members.is_object(), "{place}: {members}");

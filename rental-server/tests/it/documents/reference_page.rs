@@ -1,10 +1,10 @@
-//! `/docs` has everything that the OpenAPI document has, its links lead somewhere, and its examples exist.
+//! `/docs` has everything that the OpenAPI documents have, its links lead somewhere, and its examples exist.
 
 use super::{
-    openapi,
     pages::{Pages, anchors, code, links, split},
     read,
     shell::{Kind, Program, runs},
+    whole,
 };
 use crate::support::{Connection, Server};
 use rental_core::resources::event::EVENT_NAMES;
@@ -27,7 +27,7 @@ fn operations(document: &Value) -> Vec<(String, String)> {
 #[test]
 fn every_operation_is_on_exactly_one_page() {
     let pages = pages();
-    let document = openapi();
+    let document = whole();
     for (id, path) in operations(&document) {
         let mark = format!("<article id=\"{id}\"");
         let on: Vec<&String> = pages.0.iter().filter(|(_, page)| page.contains(&mark)).map(|(path, _)| path).collect();
@@ -56,7 +56,7 @@ fn every_link_of_the_pages_leads_to_a_page_and_to_an_anchor_of_it() {
 fn everything_that_the_search_finds_is_there() {
     let server = Server::shared();
     let pages = pages();
-    let document = openapi();
+    let document = whole();
     let index = |path: &str| -> Vec<[String; 4]> {
         let reply = Connection::open(&server.address).send("GET", path, &[], b"");
         serde_json::from_slice(&reply.body).expect("entries")
@@ -91,7 +91,7 @@ fn the_page_about_webhooks_has_the_payload_of_every_event_type() {
 fn every_call_of_the_pages_is_a_method_of_the_clients() {
     let pages = pages();
     let (typescript, python) = (pages.examples("typescript"), pages.examples("python"));
-    let of_organizations = operations(&openapi()).iter().filter(|(_, path)| path.starts_with("/v1/")).count();
+    let of_organizations = operations(&whole()).iter().filter(|(_, path)| path.starts_with("/v1/")).count();
     assert_eq!((typescript.len(), python.len()), (of_organizations, of_organizations));
     let call = |code: &str| {
         let after = code.rsplit_once("rental.").expect("a call").1;

@@ -3,6 +3,7 @@
 use super::{
     openapi, read,
     shell::{Kind, Program},
+    whole,
 };
 use crate::support::{Connection, Reply, rules::OPERATIONS};
 use serde_json::Value;
@@ -176,9 +177,9 @@ const ONE_PIXEL: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08
 const WITHOUT_SAMPLES: [&str; 4] = ["Webhook endpoints", "Events", "Deliveries", "Audit entries"];
 
 #[test]
-fn every_example_request_of_the_document_works_on_a_fresh_demo() {
+fn every_example_request_of_the_documents_works_on_a_fresh_demo() {
     let demo = Program::start(Kind::Demo);
-    let document = openapi();
+    let document = whole();
     let paths = document["paths"].as_object().expect("paths").iter();
     let each =
         |(path, item)| Value::as_object(item).expect("operations").iter().map(move |(verb, of)| (path, verb, of));

@@ -1,9 +1,9 @@
 //! `/docs` shows how to upload a file, and the commands work.
 
 use super::{
-    openapi,
     pages::{Pages, code},
     shell::{Kind, Program, runs},
+    whole,
 };
 use serde_json::Value;
 use std::{fs, path::Path, process::Command};
@@ -32,7 +32,7 @@ fn every_upload_of_the_reference_page_works_when_pasted() {
     let demo = Program::start(Kind::Demo);
     let uploads = uploads(&Pages::of(demo.address()));
     // Each media type of each operation whose body is a file is shown.
-    let document = openapi();
+    let document = whole();
     let paths = document["paths"].as_object().expect("paths").values();
     let bodies = paths.flat_map(|item| item.as_object().expect("operations").values());
     let content = bodies.filter_map(|operation| operation["requestBody"]["content"].as_object());

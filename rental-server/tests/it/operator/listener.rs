@@ -1,13 +1,13 @@
 //! `--operator-listen`: operators have an address of their own.
 
 use crate::{
-    documents::pages::Pages,
+    documents::{pages::Pages, whole},
     support::{Connection, Server, rules},
 };
 use serde_json::{Value, json};
 
 /// A server with two addresses, that for operators, and the public one.
-fn server() -> (Server, String) {
+pub(crate) fn server() -> (Server, String) {
     let free =
         std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").to_string();
     let mut server = Server::start(&["--operator-listen", &free]);
@@ -28,8 +28,7 @@ fn the_public_address_has_no_operators_paths_and_the_other_one_has_all() {
     assert!(described.keys().all(|path| !path.contains("admin") && path != "/metrics"), "{:?}", described.keys());
     assert!(document["components"]["securitySchemes"].get("adminToken").is_none() && described.len() > 20);
     // All that a server without such an address describes.
-    let document = get(&Server::shared().address, "/openapi.json", "").ok();
-    for (path, item) in document["paths"].as_object().expect("paths") {
+    for (path, item) in whole()["paths"].as_object().expect("paths") {
         let at = path.replace("{id}", rules::UNKNOWN_ID).replace("{organization}", rules::UNKNOWN_ID);
         if path.starts_with("/docs/admin") {
             assert_eq!(

@@ -129,7 +129,7 @@ fn reads(all: &[Organization; 3], made: &[(&'static str, String)]) -> Vec<Ask> {
     for path in ["events?limit=100", "deliveries"] {
         asks.push(ask(With::Admin, "GET", format!("/admin/v1/organizations/{}/{path}", organization.id), ""));
     }
-    for path in ["/healthz", "/readyz", "/openapi.json", "/docs", "/v1/nothing", "/"] {
+    for path in ["/healthz", "/readyz", "/openapi.json", "/openapi-admin.json", "/docs", "/v1/nothing", "/"] {
         asks.push(ask(With::Nothing, "GET", path, ""));
     }
     asks
