@@ -31,7 +31,7 @@ def adapt(file, replacements):
 
 def nginx(place, port, target):
     site = adapt("nginx.conf", {
-        "listen 443": f"listen 127.0.0.1:{port}", "    listen [::]:443 ssl http2;\n": "", TARGET: target,
+        "listen 443": f"listen 127.0.0.1:{port}", "    listen [::]:443 ssl;\n": "", TARGET: target,
         "/etc/ssl/rental": str(place),
     })
     folders = "".join(f"{name}_temp_path {place}/{name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))

@@ -117,7 +117,7 @@ fn toll_row((number, second, amount, credit): &Passage) -> TollRow {
         transaction_id: number.map(|number| text(&format!("T{number}"))),
         occurred_on: None,
         occurred_at: Some(Timestamp::from_millis(1_780_000_000_000 + i64::from(*second) * 1000)),
-        zone: None,
+        time_zone: None,
         plaza: Some(text("RKB")),
         plate: Some(text("ABC1234")),
         plate_state: None,

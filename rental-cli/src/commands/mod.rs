@@ -5,6 +5,7 @@ mod api;
 mod api_keys;
 mod assignments;
 mod audit;
+mod availability;
 mod by_field;
 mod by_name;
 mod by_number;

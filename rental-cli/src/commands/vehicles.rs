@@ -1,9 +1,9 @@
-//! `vehicles`: the vehicles of a fleet, their calendar feeds, and their transponders and plates.
+//! `vehicles`: the vehicles of a fleet, which are free, their calendar feeds, and their transponders and plates.
 
 use crate::{
     client::{access::Access, request::Request},
     commands::{
-        assignments,
+        assignments, availability,
         collection::{self, Collection, chosen_key, text},
         confirm,
         group::{Group, with_examples},
@@ -46,8 +46,10 @@ fn command() -> Command {
             .arg(flag("revoke", "Revoke the URL").conflicts_with("rotate"))
             .arg(confirm::yes()),
         )
+        .subcommands(availability::commands())
         .subcommands(assignments::commands());
-    with_examples(command, &[list[0], create[0], feed[0]])
+    let free = "rental-cli vehicles available --from 2026-07-01 --to 2026-07-05";
+    with_examples(command, &[list[0], create[0], free])
 }
 
 fn flag(name: &'static str, help: &'static str) -> Arg {
@@ -58,6 +60,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let (verb, matches) = collection::verb(matches)?;
     match verb {
         "calendar-feed" => calendar_feed(matches, session),
+        "available" | "calendar" => availability::run(verb, matches, session),
         "assignments" | "assign" => assignments::run(verb, matches, session),
         _ => COLLECTION.run(verb, matches, session),
     }

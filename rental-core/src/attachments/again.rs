@@ -1,4 +1,4 @@
-//! Derives the automatic attachments of a marked vehicle again.
+//! Derives the payers of a marked vehicle again: of automatic attachments, of what the server detached, and of second postings.
 
 use super::derivation::{Derived, Deriving};
 use crate::{
@@ -132,14 +132,17 @@ impl Round<'_> {
         }
         let derived = self.deriving.derive(&object).await?;
         let billed = object.billed().is_some();
-        // What nobody attached stays unattached.
-        let mut after =
-            if before.is_second_posting() { derived.unattached() } else { settled(&before, &derived, billed) };
+        // A second posting is never attached here; only its reason follows.
+        let mut after = match () {
+            () if before.is_second_posting() => derived.without_customer(&object),
+            () if billed => billed_payer(&before, &derived),
+            () => derived.payer(&object),
+        };
         if before.customer.is_some() && after.customer.is_none() {
             // What is attached comes before its twin, and what is not comes behind it.
             let mut free = object.clone();
             free.set_payer(after.clone());
-            after = self.deriving.derive(&free).await?.still_unattached(&after);
+            after = self.deriving.derive(&free).await?.without_customer(&free);
         }
         after.review = after.review.or_else(|| object.bill_review());
         let vehicle = derived.vehicle.filter(|_| !billed).or_else(|| object.known_vehicle());
@@ -169,22 +172,17 @@ fn rest<T: Resource>(organization: OrganizationId, vehicle: VehicleId, mark: &Re
     span
 }
 
-/// Who pays from now on for an object that is attached automatically. What an invoice bills keeps its customer, and says why
-/// a person has to look at it.
-fn settled(before: &Payer, derived: &Derived, billed: bool) -> Payer {
+/// The payer of what an invoice bills: it keeps its customer, and says why a person has to look at it.
+fn billed_payer(before: &Payer, derived: &Derived) -> Payer {
     let clear = derived.clear();
-    let same = clear.is_some_and(|one| Some(one.customer) == before.customer);
-    match (billed, clear) {
-        (true, _) if same => Payer { review: None, ..before.clone() },
-        (true, clear) => {
-            let now = match (clear, &derived.verdict) {
-                (Some(_), _) => "another customer pays",
-                (None, Verdict::Nobody(..)) => "nobody pays",
-                (None, _) => "it is unclear who pays",
-            };
-            let review = format!("An invoice bills it, but by what is recorded now {now}: {}", derived.reason());
-            Payer { review: Some(Text::fit(&review, 255)), ..before.clone() }
-        }
-        (false, _) => derived.attached(),
+    if clear.is_some_and(|one| Some(one.customer) == before.customer) {
+        return Payer { review: None, ..before.clone() };
     }
+    let now = match (clear, &derived.verdict) {
+        (Some(_), _) => "another customer pays",
+        (None, Verdict::Nobody(..)) => "nobody pays",
+        (None, _) => "it is unclear who pays",
+    };
+    let review = format!("An invoice bills it, but by what is recorded now {now}: {}", derived.reason());
+    Payer { review: Some(Text::fit(&review, 255)), ..before.clone() }
 }

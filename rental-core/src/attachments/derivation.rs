@@ -40,32 +40,30 @@ impl Derived {
         }
     }
 
-    /// Who pays for an object that nobody attached and that nobody clearly pays.
+    /// The payer that the server chooses: the customer who clearly pays, else nobody.
     #[must_use]
-    pub fn unattached(&self) -> Payer {
-        self.twin.as_ref().map(|(_, reason)| Payer::second_posting(reason.clone())).unwrap_or_default()
-    }
-
-    /// The same for an object of this payer, which can be that the server detached it.
-    #[must_use]
-    pub fn still_unattached(&self, before: &Payer) -> Payer {
-        if before.is_detached() { self.detached() } else { self.unattached() }
-    }
-
-    /// Who pays for an object that the server detaches. What can show that a vehicle had its number marks that vehicle, and the
-    /// object is derived again. When no vehicle has or had the number, nothing does.
-    fn detached(&self) -> Payer {
-        let is_followed = self.vehicle.is_some() || matches!(self.verdict, Verdict::Unclear(..));
-        if is_followed && self.twin.is_none() { Payer::detached(self.reason()) } else { self.unattached() }
-    }
-
-    /// Who pays for an object that the server attached, or would attach, when it is clear.
-    #[must_use]
-    pub fn attached(&self) -> Payer {
+    pub fn payer<T: Attributable>(&self, object: &T) -> Payer {
         match self.clear() {
             Some(candidate) => Payer::automatic(candidate.customer, candidate.rental, &candidate.reason),
-            None => self.detached(),
+            None => self.detached(object),
         }
+    }
+
+    /// The payer of an object without a customer that is not attached now.
+    #[must_use]
+    pub fn without_customer<T: Attributable>(&self, object: &T) -> Payer {
+        if object.payer().is_detached() { self.detached(object) } else { self.second_posting().unwrap_or_default() }
+    }
+
+    fn second_posting(&self) -> Option<Payer> {
+        self.twin.as_ref().map(|(_, reason)| Payer::second_posting(reason.clone()))
+    }
+
+    /// Nobody, of an object that the server attaches when it is clear. By its vehicle it is derived again.
+    fn detached<T: Attributable>(&self, object: &T) -> Payer {
+        let vehicle = self.vehicle.or_else(|| object.known_vehicle());
+        let detached = || vehicle.map(|_| Payer::detached(self.reason()));
+        self.second_posting().or_else(detached).unwrap_or_default()
     }
 
     /// Why.

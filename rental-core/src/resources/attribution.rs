@@ -69,8 +69,8 @@ pub struct Payer {
     pub rental: Option<RentalId>,
     /// Why the server chose the customer.
     pub reason: Option<Text>,
-    /// Why a person has to look at it: it is billed, and the server would choose otherwise now or it costs less; or it is not
-    /// attached, because it is probably the second posting of one passage.
+    /// Why a person has to look at it: it is billed, and the server would choose otherwise now or it costs less; or the server
+    /// detached it; or it is not attached, because it is probably the second posting of one passage.
     pub review: Option<Text>,
 }
 
@@ -166,9 +166,9 @@ pub trait Attributable: Billable + FromFields + Clone + PartialEq {
         at.map(Timestamp::day_number).into_iter().chain(on.map(Date::day_number)).min().unwrap_or(0)
     }
 
-    /// What an automatic attachment rests on; `None` for an object that is not attached automatically.
+    /// What the payer rests on; `None` for an object whose payer is not derived again.
     fn grounds(&self) -> Option<Grounds> {
-        let vehicle = self.known_vehicle().filter(|_| self.payer().attribution == Some(Attribution::Automatic))?;
+        let vehicle = self.known_vehicle().filter(|_| self.is_derived_again())?;
         let facts = format!("{:?} {:?} {:?}", self.identifiers(), self.when(), self.occasion());
         Some(Grounds { vehicle, from: self.day(), facts: Facts::Attached(facts) })
     }
@@ -277,7 +277,7 @@ pub fn review_look_up() -> IndexPrefix {
     REVIEW.of(&[])
 }
 
-/// The look-up of automatic attachments, and of second postings of a passage, by vehicle and day.
+/// The look-up of the objects whose payer is derived again, by vehicle and day.
 pub(super) const AUTOMATIC: LookUpSpec = look_up(131, "automatic");
 
 /// The prefix of the entries of objects whose payer is derived again when something changes, by their vehicle and the day on

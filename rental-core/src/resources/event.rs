@@ -17,7 +17,7 @@ pub enum Cause {
     Set(&'static str, &'static str),
     /// A PATCH that sets this field to the id of an object that it can refer to.
     Attach(&'static str),
-    /// A change of what an attachment rests on. The server emits the event later, by itself.
+    /// The server derives again who pays. No request of an API key causes it at once.
     Derived,
     /// A POST of the operator to this path below the object.
     Operator(&'static str),

@@ -140,7 +140,8 @@ fn judge(damaged: &Key, made: &Plan, after: &Rows) {
 /// Whether attachments rest on a row.
 fn is_ground(key: &Key) -> bool {
     let Some(Row::Record { resource, .. }) = Row::decode(key) else { return false };
-    [rental::SPEC.tag, assignment::SPEC.tag].contains(&resource)
+    let grounds = [rental::SPEC, assignment::SPEC, vehicle::SPEC, customer::SPEC, toll::SPEC].map(|spec| spec.tag);
+    grounds.contains(&resource)
 }
 
 /// Whether a row is about the object of a damaged row: its key or its value contains an id in the damaged key or value.

@@ -76,6 +76,9 @@ impl Paths {
         let next = match shown.strip_suffix('/') {
             Some(bare) if bare.len() > 1 => format!("; try {bare} without the last slash."),
             _ if shown.contains("/v1/v1") => "; /v1 is in it twice: is it also at the end of a base URL?".into(),
+            _ if shown.starts_with("/v1/admin/") => {
+                "; operators' paths begin with /admin: is /v1 at the end of a base URL?".into()
+            }
             _ if !shown.starts_with("/v1") && !shown.starts_with("/admin") => {
                 "; paths begin with /v1. See /docs.".into()
             }
@@ -171,6 +174,10 @@ mod tests {
             (
                 "/v1/v1/vehicles",
                 "There is no GET /v1/v1/vehicles; /v1 is in it twice: is it also at the end of a base URL?",
+            ),
+            (
+                "/v1/admin/v1/leads",
+                "There is no GET /v1/admin/v1/leads; operators' paths begin with /admin: is /v1 at the end of a base URL?",
             ),
             ("/vehicles", "There is no GET /vehicles; paths begin with /v1. See /docs."),
             ("/v1/vehicles/", "There is no GET /v1/vehicles/; try /v1/vehicles without the last slash."),

@@ -177,7 +177,7 @@ async fn judge<T: Attributable>(
     (record, object, derived): (Record, &T, Derived),
     batch: &mut Batch,
 ) -> Result<Value, Error> {
-    let (known, unattached) = (object.known_vehicle(), derived.still_unattached(&object.payer()));
+    let (known, unattached) = (object.known_vehicle(), derived.without_customer(object));
     let Derived { vehicle, verdict, twin } = derived;
     let attaches = edge.is_some() && matches!(verdict, Verdict::Clear(_));
     let mut row = row(T::SPEC, record.key.id(), vehicle, &verdict, attaches);

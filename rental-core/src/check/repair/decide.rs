@@ -10,12 +10,13 @@ use crate::{
     resources::{
         Resource, api_key, assignment,
         calendar_feed::CalendarFeed,
+        customer,
         delivery::Delivery,
         event,
         organization::{self, Organization, SYSTEM},
         parse, rental,
         row_words::in_words,
-        series_of, spec_of_tag, to_json,
+        series_of, spec_of_tag, to_json, toll,
         vehicle::{self, Vehicle},
         webhook_endpoint::WebhookEndpoint,
     },
@@ -38,6 +39,10 @@ use serde::Deserialize;
 use std::collections::HashSet;
 use uuid::Uuid;
 
+/// Resources on whose records attachments rest.
+const GROUNDS: [u8; 5] =
+    [rental::SPEC.tag, assignment::SPEC.tag, vehicle::SPEC.tag, customer::SPEC.tag, toll::SPEC.tag];
+
 /// Plans the changes for rows that the audit does not accept, one after the other in the order of their keys.
 pub(super) struct Decider<'v, 's, W> {
     pub(super) view: &'v View<'s, W>,
@@ -52,7 +57,7 @@ pub(super) struct Decider<'v, 's, W> {
     lost_outbox: HashSet<Uuid>,
     /// Damaged claims of identities. The next round finds the objects with these identities.
     lost_identities: HashSet<Key>,
-    /// Organizations that lose a record on which attachments rest. The next round marks their vehicles.
+    /// Organizations that lose a record on which attachments rest. Their vehicles are marked.
     unattributed: HashSet<OrganizationId>,
 }
 
@@ -86,9 +91,6 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
                     self.view.remove(&record.key, "no row leads to it, so no request can use it");
                 }
                 self.restore_lost(organization, resource, id, record);
-                if resource == vehicle::SPEC.tag && self.unattributed.contains(&organization) {
-                    self.mark(organization, VehicleId::from_uuid(id));
-                }
             }
             _ => {}
         }
@@ -107,9 +109,8 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         let keeps = match row {
             Row::Record { organization, resource, id } => {
                 let is_repaired = self.record(organization, resource, id, key, sound, why);
-                // Marks are written before the removals of records, so an interrupted repair has both or still the damage.
-                if [rental::SPEC.tag, assignment::SPEC.tag].contains(&resource) && !self.view.has(key) {
-                    self.unattributed.insert(organization);
+                if GROUNDS.contains(&resource) && !self.view.has(key) && self.unattributed.insert(organization) {
+                    self.mark_vehicles(organization);
                 }
                 return is_repaired;
             }
@@ -193,17 +194,15 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         !keeps
     }
 
-    /// Marks a vehicle, so that a server derives its attachments again: while the row was damaged, none could be.
-    fn mark(&self, organization: OrganizationId, vehicle: VehicleId) {
-        let place = key::recheck(organization, vehicle);
-        if !self.view.has(&place) {
-            let revision = self.now.millis() + 1;
-            self.view.put(
-                &place,
-                revision,
-                Recheck::of_all().value(),
-                "something that its attachments rest on was damaged",
-            );
+    /// Marks the vehicles of an organization, so that a server derives their attachments again: while the row was damaged, it could
+    /// not. Marks are written before the removals of records, so an interrupted repair has both, or still the damage.
+    fn mark_vehicles(&self, organization: OrganizationId) {
+        for vehicle in self.view.keys_under(key::records(organization, &vehicle::SPEC)).iter().filter_map(Key::id) {
+            let place = key::recheck(organization, VehicleId::from_uuid(vehicle));
+            if !self.view.has(&place) {
+                let why = "something that its attachments rest on was damaged";
+                self.view.put(&place, self.new_revision(), Recheck::of_all().value(), why);
+            }
         }
     }
 

@@ -187,7 +187,7 @@ impl<W: Waiter> Decider<'_, '_, W> {
     }
 
     /// A revision that no client has seen for the same object.
-    fn new_revision(&self) -> Revision {
+    pub(super) fn new_revision(&self) -> Revision {
         self.now.millis().max(1)
     }
 

@@ -24,7 +24,7 @@ impl Importable for Toll {
             transaction_id: row.transaction_id.clone(),
             occurred_at: row.occurred_at,
             occurred_on: row.occurred_on.or_else(|| row.occurred_at.map(|time| zone.local(time).date())),
-            time_zone: row.zone,
+            time_zone: row.time_zone,
             plaza: row.plaza.clone(),
             plate: row.plate.clone(),
             plate_state: row.plate_state.clone(),

@@ -118,6 +118,9 @@ fn copy(violation: &mut Violation, row: &ViolationRow) {
     keep(&mut violation.plate_type, &row.plate_type);
     keep(&mut violation.respond_by, &row.respond_by);
     keep(&mut violation.issued_on, &row.issued_on);
+    // The zone belongs to the time: a row without one says nothing about the clocks of a time that is known.
+    if row.issued_at.is_some() || violation.issued_at.is_none() {
+        keep(&mut violation.time_zone, &row.time_zone);
+    }
     keep(&mut violation.issued_at, &row.issued_at);
-    keep(&mut violation.time_zone, &row.time_zone);
 }

@@ -31,7 +31,7 @@ pub struct TollRow {
     /// instant.
     pub occurred_at: Option<Timestamp>,
     /// Where the clocks are that showed the time or the day; `None` when the time has an offset from UTC.
-    pub zone: Option<Zone>,
+    pub time_zone: Option<Zone>,
     /// The name of the plaza or gantry.
     pub plaza: Option<Text>,
     /// The plate as reported; without its state if it is from a column for both tags and plates.
@@ -55,7 +55,7 @@ impl StatementRow for TollRow {
             return Err(NotRecorded::Skipped("no charge: the amount is 0"));
         }
         let agency = agency(values, credit)?;
-        let When { on: occurred_on, at: occurred_at, zone } = occurred(values)?;
+        let When { on: occurred_on, at: occurred_at, zone: time_zone } = occurred(values)?;
         let (transponder_number, plate, plate_state) = vehicle(values)?;
         Ok(Self {
             amount,
@@ -64,7 +64,7 @@ impl StatementRow for TollRow {
             transaction_id: values.identifier(Field::TransactionId)?.filter(|number| !number.is_empty()),
             occurred_on,
             occurred_at,
-            zone,
+            time_zone,
             plaza: values.text(Field::Plaza)?,
             plate,
             plate_state,

@@ -1,7 +1,7 @@
 //! The step from version 7 to version 8.
 //!
-//! Tolls and violations have the time zone of their statement. Nobody recorded it before; they were judged by the time zone of
-//! their organization, so that is what older ones get.
+//! Tolls and violations have the time zone of their statement. Nobody recorded it before: older ones get that of their
+//! organization, which is a guess. Before, the zone of each rental decided.
 
 use crate::upgrade::{
     members::Members,

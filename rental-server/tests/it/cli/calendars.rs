@@ -1,4 +1,4 @@
-//! `vehicles calendar-feed`: the URL is printed once, works, and is replaced or revoked only when that is meant.
+//! What is free, and what holds a vehicle. `vehicles calendar-feed`: the URL is printed once, works, and is replaced or revoked only when that is meant.
 
 use super::{Cli, Ran, ran, url};
 use crate::support::{Connection, Organization, Server};
@@ -63,4 +63,30 @@ fn a_calendar_of_others_is_added_by_a_pipe_polled_and_deleted() {
     assert_eq!(words(&format!("calendar-feeds delete {id}")).code, Some(2), "it asks first");
     assert_eq!(words(&format!("calendar-feeds delete {id} --yes")).code, Some(0));
     assert_eq!(words(&format!("calendar-feeds get {id}")).code, Some(3));
+}
+
+#[test]
+fn what_is_free_and_what_a_vehicle_has_is_shown_by_plate() {
+    let Some(cli) = Cli::find() else { return };
+    let organization = Server::shared().organization();
+    let [free, taken] = ["FREE1", "TAKEN1"].map(|plate| organization.vehicle(json!({"plate": plate})));
+    let days = json!({"start_date": "2031-07-02", "end_date": "2031-07-04", "status": "APPROVED"});
+    let rental = organization.rental(&taken, days);
+    let words = |words: &str| run(&cli, &organization, words);
+    let ids = |ran: &Ran| -> Vec<String> {
+        let list = ran.json();
+        list["data"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let available = words("vehicles available --from 2031-07-01 --to 2031-07-05 --json");
+    assert_eq!((available.code, ids(&available)), (Some(0), vec![free.clone()]), "{available:?}");
+    assert_eq!(ids(&words("vehicles available --from 2031-07-04 --to 2031-07-05 --json")), [taken, free]);
+    let table = words("vehicles available --from 2031-07-01 --to 2031-07-05 --columns plate");
+    assert_eq!(table.stdout, "plate\nFREE1\n", "{table:?}");
+    let calendar = words("vehicles calendar TAKEN1 --from 2031-07-01 --to 2031-08-01 --json");
+    assert_eq!((calendar.code, ids(&calendar)), (Some(0), vec![rental.clone()]), "{calendar:?}");
+    let table = words("vehicles calendar TAKEN1 --from 2031-07-01 --to 2031-08-01");
+    let row = format!("rental\tAPPROVED\t2031-07-02\t2031-07-04\t\t\t{rental}\n");
+    assert!(table.stdout.ends_with(&row), "{table:?}");
+    assert_eq!(words("vehicles available --from 2031-07-05 --to 2031-07-01").code, Some(6));
+    assert_eq!(words("vehicles available --from 2031-07-05").code, Some(2));
 }

@@ -205,6 +205,30 @@ fn a_violation_whose_plate_the_city_corrects_leaves_the_old_renter() {
 }
 
 #[test]
+fn a_detached_violation_whose_plate_the_city_corrects_reaches_the_right_renter() {
+    let organization = Server::shared().organization();
+    let [right, wrong] = ["DRIGHT1", "DWRONG1"].map(|plate| {
+        let vehicle = organization.vehicle(json!({"plate": plate, "plate_state": "NY"}));
+        stay(&organization, &vehicle, ["2026-06-01", "2026-06-05"], "COMPLETED")
+    });
+    let file = |plate: &str| {
+        let head = "plate,state,summons_number,issue_date,violation_time,violation,fine_amount,amount_due";
+        let row = format!("{head}\n{plate},NY,4631234568,06/02/2026,02:03P,PHTO SCHOOL ZN SPEED VIOLATION,50,50\n");
+        counts(&import(&organization, "violations", "", &row).ok())
+    };
+    assert_eq!(file("DWRONG1"), [1, 0, 0, 0, 0]);
+    attached(&organization, "violations");
+    change(&organization, &wrong, &json!({"status": "CANCELLED"}));
+    let customer = |wanted: &Value| {
+        let look = || Some(all(&organization, "violations")).filter(|found| found[0]["customer_id"] == *wanted);
+        wait_for("the customer", look, || all(&organization, "violations")[0].to_string());
+    };
+    customer(&Value::Null);
+    assert_eq!(file("DRIGHT1"), [0, 1, 0, 0, 0]);
+    customer(&customer_of(&organization, &right));
+}
+
+#[test]
 fn what_is_billed_keeps_its_customer_and_is_listed_for_review_until_the_invoice_is_void() {
     let organization = Server::shared().organization();
     let (id, rental, first) = attached_toll(&organization, "BILLED1");

@@ -75,6 +75,24 @@ fn the_clocks_of_the_statement_tell_which_hour_came_twice() {
     }
 }
 
+/// The zone belongs to the time: it changes with the time, and not without it.
+#[test]
+fn a_corrected_time_of_a_violation_brings_its_own_zone() {
+    let organization = Server::shared().organization();
+    let file = |zone: &str, time: &str| {
+        let row = format!(
+            "plate,state,summons_number,issue_date,violation_time,fine_amount,amount_due\nZONE1,NY,4631234569,06/02/2026,{time},50,50\n"
+        );
+        import(&organization, "violations", &format!("?format=nyc-open-data&time_zone={zone}"), &row).ok();
+        let found = &all(&organization, "violations")[0];
+        (found["time_zone"].clone(), found["issued_at"].clone())
+    };
+    let new_york = (json!("America/New_York"), json!("2026-06-02T18:03:00.000Z"));
+    assert_eq!(file("America/New_York", "02:03P"), new_york);
+    assert_eq!(file("America/Chicago", "unknown"), new_york);
+    assert_eq!(file("America/Chicago", "02:03P"), (json!("America/Chicago"), json!("2026-06-02T19:03:00.000Z")));
+}
+
 /// In New York the rental was over by then; in Los Angeles, where the organization is by now, it would not have been.
 #[test]
 fn a_rental_is_judged_by_the_zone_in_which_it_was_made() {

@@ -1,0 +1,64 @@
+//! `vehicles available` and `vehicles calendar`: what is free, and what holds a vehicle.
+
+use crate::{
+    client::{access::Access, request::Request},
+    commands::{
+        collection::{self, text},
+        fields,
+        group::with_examples,
+        session::{Session, Wanted},
+    },
+    failure::Failure,
+    output::record::Record,
+};
+use clap::{Arg, ArgMatches, Command};
+use rental_core::resources::vehicle::SPEC;
+
+/// The members of an interval, in the order of the table.
+const COLUMNS: [&str; 7] = ["kind", "status", "from", "to", "starts_at", "ends_at", "id"];
+
+pub(super) fn commands() -> [Command; 2] {
+    let available = ["rental-cli vehicles available --from 2026-07-01 --to 2026-07-05"];
+    let calendar = ["rental-cli vehicles calendar LZA7293 --from 2026-07-01 --to 2026-08-01"];
+    let about = "List the vehicles that are free on all nights of a time";
+    let columns = fields::list_args(&SPEC).into_iter().filter(|arg| arg.get_id() == "columns");
+    let available = with_examples(Command::new("available").about(about).args(nights()).args(columns), &available);
+    let about = "Show the rentals and blocks that hold a vehicle between two days";
+    [
+        available,
+        with_examples(Command::new("calendar").about(about).arg(collection::id(&SPEC)).args(nights()), &calendar),
+    ]
+}
+
+/// `--from` and `--to`. The server checks the days.
+fn nights() -> [Arg; 2] {
+    let day = |name: &'static str, help| Arg::new(name).long(name).value_name("DAY").required(true).help(help);
+    [
+        day("from", "First day, such as 2026-07-01"),
+        day("to", "Day after the last night; the same day asks for that day"),
+    ]
+}
+
+/// Runs `available` or `calendar`.
+pub(super) fn run(verb: &str, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    let query = ["from", "to"].map(|name| (name.to_owned(), text(matches, name).to_owned()));
+    if verb == "available" {
+        let columns = matches.get_many::<String>("columns").into_iter().flatten().cloned().collect();
+        let wanted = Wanted { all: true, limit: None, columns };
+        return session.list(&SPEC, &wanted, |cursor, size| {
+            let mut query = query.to_vec();
+            query.extend(size.map(|size| ("limit".to_owned(), size.to_string())));
+            query.extend(cursor.map(|cursor| ("starting_after".to_owned(), cursor.to_owned())));
+            Request::get(Access::Organization, &["availability"]).with_query(query)
+        });
+    }
+    let id = session.object_id(&SPEC, text(matches, "id"))?;
+    let path = [SPEC.plural, &id, "calendar"];
+    let json = session.send(&Request::get(Access::Organization, &path).with_query(query.to_vec()))?;
+    if session.out.json {
+        return session.out.json_list(&json);
+    }
+    let list = Record::read(&json)?.list("data");
+    let cells = |record: &Record| COLUMNS.iter().map(|name| record.text(name).unwrap_or_default()).collect();
+    session.out.rows(&COLUMNS, &list.iter().map(cells).collect::<Vec<Vec<String>>>())
+}
