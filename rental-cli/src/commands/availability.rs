@@ -21,8 +21,8 @@ pub(super) fn commands() -> [Command; 2] {
     let available = ["rental-cli vehicles available --from 2026-07-01 --to 2026-07-05"];
     let calendar = ["rental-cli vehicles calendar LZA7293 --from 2026-07-01 --to 2026-08-01"];
     let about = "List the vehicles that are free on all nights of a time";
-    let columns = fields::list_args(&SPEC).into_iter().filter(|arg| arg.get_id() == "columns");
-    let available = with_examples(Command::new("available").about(about).args(nights()).args(columns), &available);
+    let shown = fields::list_args(&SPEC).into_iter().filter(|arg| ["columns", "limit"].contains(&arg.get_id().as_str()));
+    let available = with_examples(Command::new("available").about(about).args(nights()).args(shown), &available);
     let about = "Show the rentals and blocks that hold a vehicle between two days";
     [
         available,
@@ -44,7 +44,8 @@ pub(super) fn run(verb: &str, matches: &ArgMatches, session: &Session) -> Result
     let query = ["from", "to"].map(|name| (name.to_owned(), text(matches, name).to_owned()));
     if verb == "available" {
         let columns = matches.get_many::<String>("columns").into_iter().flatten().cloned().collect();
-        let wanted = Wanted { all: true, limit: None, columns };
+        let limit = matches.get_one::<u32>("limit").copied();
+        let wanted = Wanted { all: limit.is_none(), limit, columns };
         return session.list(&SPEC, &wanted, |cursor, size| {
             let mut query = query.to_vec();
             query.extend(size.map(|size| ("limit".to_owned(), size.to_string())));

@@ -87,7 +87,7 @@ impl Keeper {
             }
             Self::File(path) => private_file::write_secret(path, &key)
                 .map_err(|error| cannot_write(path, error))
-                .map(|()| format!("the key is in {0}; its holder sets RENTAL_API_KEY_FILE={0}", path.display())),
+                .map(|()| format!("the key is in {0}: RENTAL_API_KEY_FILE={0} for rental-cli, RENTAL_API_KEY=\"$(cat {0})\" for programs", path.display())),
             Self::Profile(name, path) => private_file::write_secret(path, &key)
                 .map_err(|error| cannot_write(path, error))
                 .and_then(|()| save(name, &organization, Some(("api_key_file", path)), session))

@@ -169,6 +169,10 @@ impl ErrorResponse {
             (404, "route_unknown" | "http_404") if self.prefix_twice => {
                 "remove /v1 from the end of the base URL: every command adds it"
             }
+            (404, "route_unknown") if self.error.message.contains("did you mean") => return None,
+            (404, "http_404") => {
+                "no rental server answers like this: check --base-url and RENTAL_BASE_URL, or run `rental-cli doctor`"
+            }
             (404, "route_unknown") => "check --base-url, and that server and rental-cli have the same version",
             (404, _) if self.odd_id.is_some() => {
                 let id = self.odd_id.as_deref().unwrap_or_default();
@@ -283,7 +287,7 @@ mod tests {
         check(
             404,
             "<h1>nginx</h1>\n",
-            "error[http_404]: the server responded with 404: <h1>nginx</h1>\nhint: `list` shows the existing ids; ids of other organizations are not found\nrequest id req_1\n",
+            "error[http_404]: the server responded with 404: <h1>nginx</h1>\nhint: no rental server answers like this: check --base-url and RENTAL_BASE_URL, or run `rental-cli doctor`\nrequest id req_1\n",
         );
         check(418, "", "error[http_418]: the server responded with 418 and an empty body\nrequest id req_1\n");
     }

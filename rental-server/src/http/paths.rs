@@ -74,11 +74,12 @@ impl Paths {
     fn unknown(&self, method: &Method, path: &str) -> Problem {
         let shown: String = shown_path(path).chars().take(100).collect();
         let next = match shown.strip_suffix('/') {
-            Some(bare) if bare.len() > 1 => format!("; try {bare} without the last slash."),
+            Some(bare) if self.router.at(bare).is_ok() => format!("; try {bare} without the last slash."),
             _ if shown.contains("/v1/v1") => "; /v1 is in it twice: is it also at the end of a base URL?".into(),
             _ if shown.starts_with("/v1/admin/") => {
                 "; operators' paths begin with /admin: is /v1 at the end of a base URL?".into()
             }
+            _ if self.router.at(&format!("/v1{shown}")).is_ok() => format!("; did you mean `/v1{shown}`?"),
             _ if !shown.starts_with("/v1") && !shown.starts_with("/admin") => {
                 "; paths begin with /v1. See /docs.".into()
             }
@@ -179,7 +180,9 @@ mod tests {
                 "/v1/admin/v1/leads",
                 "There is no GET /v1/admin/v1/leads; operators' paths begin with /admin: is /v1 at the end of a base URL?",
             ),
-            ("/vehicles", "There is no GET /vehicles; paths begin with /v1. See /docs."),
+            ("/vehicles", "There is no GET /vehicles; did you mean `/v1/vehicles`?"),
+            ("/cars", "There is no GET /cars; paths begin with /v1. See /docs."),
+            ("/v1/", "There is no GET /v1/. See /docs for all paths."),
             ("/v1/vehicles/", "There is no GET /v1/vehicles/; try /v1/vehicles without the last slash."),
         ] {
             let Err(Problem::RouteUnknown { hint }) = paths().find(&Method::GET, path) else {

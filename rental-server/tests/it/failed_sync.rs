@@ -46,7 +46,13 @@ fn a_failed_sync_ends_the_server_and_loses_nothing_acknowledged() {
         assert!(acknowledged.len() < 200, "no sync failed");
         assert_eq!(server.exit_code(), Some(1));
         assert!(server.log().contains("the store failed and nothing more can be saved"), "{}", server.log());
-        let again = Server::start(&flags);
+        // What the system has cached of the file need not be on the disk, so the recovery must not read that.
+        let trace = directory.path().join("trace");
+        let traced = ["strace", "-D", "-f", "-qq", "-o", trace.to_str().expect("text"), "-e", "trace=fadvise64,flock"];
+        let again = Server::start_by(&traced, &flags);
+        let calls = std::fs::read_to_string(&trace).expect("a trace");
+        let at = |call: &str| calls.find(call).unwrap_or_else(|| panic!("no {call}: {calls}"));
+        assert!(at("POSIX_FADV_DONTNEED") < at("LOCK_EX"), "dropped before the recovery: {calls}");
         let organization = Organization { server: &again, id, read, write };
         all += acknowledged.len();
         for customer in acknowledged {

@@ -109,10 +109,11 @@ impl Line {
     }
 }
 
-/// When a toll was caused: its day, and the time if that is the same day in the time zone of the organization.
+/// When a toll was caused, as its statement says: its day, and the time if that is the same day where the statement has it, else
+/// in the time zone of the organization.
 fn moment(toll: &Toll, zone: Zone) -> Option<String> {
     let day = toll.occurred_on?.to_string();
-    let shown = toll.occurred_at.map(|at| zone.shown(at));
+    let shown = toll.occurred_at.map(|at| toll.time_zone.unwrap_or(zone).shown(at));
     let minute = shown.as_deref().filter(|shown| shown.starts_with(&day)).and_then(|shown| shown.get(..16));
     Some(minute.map_or_else(|| day.clone(), str::to_owned))
 }

@@ -82,6 +82,8 @@ fn what_is_free_and_what_a_vehicle_has_is_shown_by_plate() {
     assert_eq!(ids(&words("vehicles available --from 2031-07-04 --to 2031-07-05 --json")), [taken, free]);
     let table = words("vehicles available --from 2031-07-01 --to 2031-07-05 --columns plate");
     assert_eq!(table.stdout, "plate\nFREE1\n", "{table:?}");
+    let one = words("vehicles available --from 2031-08-01 --to 2031-08-05 --limit 1 --columns plate");
+    assert_eq!(one.stdout, "plate\nTAKEN1\n", "{one:?}");
     let calendar = words("vehicles calendar TAKEN1 --from 2031-07-01 --to 2031-08-01 --json");
     assert_eq!((calendar.code, ids(&calendar)), (Some(0), vec![rental.clone()]), "{calendar:?}");
     let table = words("vehicles calendar TAKEN1 --from 2031-07-01 --to 2031-08-01");
