@@ -83,13 +83,18 @@ impl Paths {
             _ if !shown.starts_with("/v1") && !shown.starts_with("/admin") => {
                 "; paths begin with /v1. See /docs.".into()
             }
-            _ if self.beginnings.contains(beginning(&shown)) => ". See /docs for all paths.".into(),
-            _ => match page::nearest(beginning(&shown), self.beginnings.iter().map(String::as_str)) {
-                similar if similar.is_empty() => ". See /docs for all paths.".into(),
-                similar => similar,
-            },
+            _ => self.similar(beginning(&shown)).unwrap_or_else(|| ". See /docs for all paths.".into()),
         };
         Problem::RouteUnknown { hint: format!("There is no {method} {shown}{next}") }
+    }
+
+    /// The path of the resource with the most similar name; `None` when there is one of this name, or none is similar enough.
+    fn similar(&self, beginning: &str) -> Option<String> {
+        let prefix = &beginning[..=beginning.rfind('/')?];
+        let names = self.beginnings.iter().filter_map(|known| known.strip_prefix(prefix));
+        let similar = page::nearest(&beginning[prefix.len()..], names);
+        let is_other = !similar.is_empty() && !self.beginnings.contains(beginning);
+        is_other.then(|| similar.replacen('`', &format!("`{prefix}"), 1))
     }
 }
 

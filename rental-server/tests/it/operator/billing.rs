@@ -71,7 +71,8 @@ fn a_line_of_a_toll_tells_when_it_was_and_which_plate_was_read() {
     assert_eq!(line(passage), "Toll A RKB 2026-06-02 10:03 ABC1234");
     let far = json!({"occurred_at": "2026-06-02T04:30:00Z", "occurred_on": "2026-06-01", "transponder_number": "004"});
     assert_eq!(line(far), "Toll A RKB 2026-06-01 004", "the day where it happened is not that of the organization");
-    let with_zone = json!({"occurred_at": "2026-06-02T04:30:00Z", "occurred_on": "2026-06-01", "time_zone": "America/Los_Angeles"});
+    let with_zone =
+        json!({"occurred_at": "2026-06-02T04:30:00Z", "occurred_on": "2026-06-01", "time_zone": "America/Los_Angeles"});
     assert_eq!(line(with_zone), "Toll A RKB 2026-06-01 21:30", "as the statement says");
     assert_eq!(line(json!({"occurred_on": "2026-06-02"})), "Toll A RKB 2026-06-02");
 }
