@@ -21,10 +21,13 @@ pub(super) fn commands() -> [Command; 2] {
     let available = ["rental-cli vehicles available --from 2026-07-01 --to 2026-07-05"];
     let calendar = ["rental-cli vehicles calendar LZA7293 --from 2026-07-01 --to 2026-08-01"];
     let about = "List the vehicles that are free on all nights of a time";
-    let shown =
-        fields::list_args(&SPEC).into_iter().filter(|arg| ["columns", "limit"].contains(&arg.get_id().as_str()));
+    let shown = fields::list_args(&SPEC).into_iter().filter_map(|arg| match arg.get_id().as_str() {
+        "columns" => Some(arg),
+        "limit" => Some(arg.help("How many vehicles to list [default: all that are free]")),
+        _ => None,
+    });
     let available = with_examples(Command::new("available").about(about).args(nights()).args(shown), &available);
-    let about = "Show the rentals and blocks that hold a vehicle between two days";
+    let about = "Show the rentals and blocks that hold a vehicle between two days, and whose rental had it";
     [
         available,
         with_examples(Command::new("calendar").about(about).arg(collection::id(&SPEC)).args(nights()), &calendar),

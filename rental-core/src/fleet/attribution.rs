@@ -12,7 +12,7 @@ use crate::{
         Occasion,
         rental::{Rental, RentalStatus},
     },
-    value::{CustomerId, Date, Instants, RentalId, Timestamp, VehicleId, When, Zone},
+    value::{CustomerId, Date, RentalId, Timestamp, VehicleId, When, Zone},
 };
 use std::collections::HashSet;
 
@@ -40,17 +40,12 @@ const MINUTE: u32 = 60_000;
 impl Occurrence {
     /// A day without a time zone is one of `zone`.
     pub(super) fn new(when: When, zone: Zone) -> Option<Self> {
-        let Some(at) = when.at else {
+        let Some((first, second)) = when.instants() else {
             let zone = when.zone.unwrap_or(zone);
             return when.on.map(|day| Self::Within(midnight(zone, day), day_end(zone, day)));
         };
-        // If a local time occurred twice, both instants are possible.
-        let (first, second) = match when.zone.map(|zone| zone.instants(zone.local(at))) {
-            Some(Instants::Two(first, second)) => (first, second),
-            Some(Instants::One(_) | Instants::Gap(_)) | None => (at, at),
-        };
         // Many statements have times without seconds. What is stored does not tell them from times with the seconds 00.
-        let is_minute = at.millis().is_multiple_of(u64::from(MINUTE));
+        let is_minute = first.millis().is_multiple_of(u64::from(MINUTE));
         Some(if is_minute { Self::WithinMinute(first, second) } else { Self::At(first, second) })
     }
 

@@ -190,6 +190,21 @@ async fn rentals_between(
     Ok(rentals)
 }
 
+/// The first day, by number, of the bookings that reach a day and that nobody marked as handed over.
+///
+/// # Errors
+/// The store is not available.
+pub(crate) async fn first_booking(
+    store: &dyn Store,
+    organization: OrganizationId,
+    vehicle: VehicleId,
+    day: u32,
+) -> Result<Option<u32>, Error> {
+    let rentals = rentals_between(store, organization, vehicle, (day, day.saturating_add(1)), MOST).await?;
+    let is_booking = |one: &&Rental| one.status == RentalStatus::Approved && one.activated_at.is_none();
+    Ok(rentals.iter().filter(is_booking).filter_map(|one| Some(one.start_date?.day_number())).min())
+}
+
 /// Reads the rentals whose customers may have had a vehicle on one of some days, `[first, end)` by number, and those with the
 /// last recorded times before and the first ones after these days, which tell when a possession began or ended. At most `most`
 /// and a few more are read.

@@ -6,7 +6,7 @@
 use super::edge::Edge;
 use crate::{
     error::Error,
-    fleet::has_holders,
+    fleet::{first_booking, has_holders},
     resources::{
         assignment::{self, VehicleAssignments},
         automatic_look_up, parse, toll, vehicle, violation,
@@ -72,10 +72,31 @@ pub(super) async fn mark(
     }
     marks.sort_unstable();
     marks.dedup_by_key(|(vehicle, _)| *vehicle);
+    if was.or(is).is_some_and(|grounds| matches!(grounds.facts, Facts::Rental { .. })) {
+        marks = with_bookings(store, organization, marks).await?;
+    }
     for mark in with_attachments(store, organization, marks).await? {
         put(store, edge, organization, mark, batch).await?;
     }
     Ok(())
+}
+
+/// The marks of a rental, each from the beginning of the booking that it can displace: a rental that took place shows that a booking
+/// on the same days, which nobody marked as handed over, did not, and so decides all days of the booking. Vehicles without
+/// attachments are left out: most writes cost no further read.
+async fn with_bookings(
+    store: &dyn Store,
+    organization: OrganizationId,
+    marks: Vec<(VehicleId, u32)>,
+) -> Result<Vec<(VehicleId, u32)>, Error> {
+    let attached =
+        with_attachments(store, organization, marks.iter().map(|(vehicle, _)| (*vehicle, 0)).collect()).await?;
+    let mut found = Vec::with_capacity(attached.len());
+    for (vehicle, from) in marks.into_iter().filter(|(vehicle, _)| attached.iter().any(|(other, _)| other == vehicle)) {
+        let first = first_booking(store, organization, vehicle, from.saturating_add(MARGIN)).await?;
+        found.push((vehicle, first.map_or(from, |first| from.min(first.saturating_sub(MARGIN)))));
+    }
+    Ok(found)
 }
 
 /// The vehicles that have or had a transponder or plate of these derived rows.

@@ -214,7 +214,8 @@ impl<T: Attributable> Update for T {
         let is_undecided = before.review.is_some() || before.attribution.is_none();
         if payer.customer != before.customer || (sent.has("customer_id") && is_undecided) {
             let attribution = Some(Attribution::Manual);
-            self.set_payer(Payer { customer: payer.customer, attribution, ..Payer::default() });
+            let review = self.bill_review();
+            self.set_payer(Payer { customer: payer.customer, attribution, review, ..Payer::default() });
         }
         Ok(())
     }

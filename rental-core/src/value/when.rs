@@ -1,6 +1,6 @@
 //! The time of a toll or violation.
 
-use super::{Date, Timestamp, Zone};
+use super::{Date, Instants, Timestamp, Zone};
 
 /// The time of a toll or violation, as far as its statement has it.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -11,4 +11,17 @@ pub struct When {
     pub on: Option<Date>,
     /// Where the clocks are that showed the time, if it had no offset from UTC.
     pub zone: Option<Zone>,
+}
+
+impl When {
+    /// The instants that the time can mean: two when the clocks were set back and showed it twice, else the same one twice. `None`
+    /// without a time of day.
+    #[must_use]
+    pub fn instants(self) -> Option<(Timestamp, Timestamp)> {
+        let at = self.at?;
+        Some(match self.zone.map(|zone| zone.instants(zone.local(at))) {
+            Some(Instants::Two(first, second)) => (first, second),
+            Some(Instants::One(_) | Instants::Gap(_)) | None => (at, at),
+        })
+    }
 }

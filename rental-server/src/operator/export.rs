@@ -19,12 +19,14 @@ use rental_core::{
     error::Error,
     imports::organization::{Contents, Counting, end_line, first_line, line, spans},
     resources::{organization, row_words::error_in_words},
+    rows::key,
     value::OrganizationId,
 };
 use serde_json::json;
 use std::{
     io::{self, BufWriter, Write},
     sync::Arc,
+    time::Duration,
 };
 use tokio::runtime::Handle;
 
@@ -32,6 +34,9 @@ use tokio::runtime::Handle;
 pub(super) const COMPLETED: &str = "exportOrganizationCompleted";
 /// The member of the details of such an entry that tells what the export has.
 pub(super) const CONTENTS: &str = "contents";
+/// How often, and after which pause, it is looked whether attachments have followed what was changed.
+const LOOKS: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(100);
 /// Bytes of one part of the response.
 const PART: usize = 64 * 1024;
 
@@ -58,6 +63,14 @@ async fn start(request: Request<'_, Reader>) -> Handled {
     // Its time is before that of the snapshot.
     let completed = Note::of(request.call, Some(id)).with_action(COMPLETED);
     let (store, runtime) = (Arc::clone(&app.store), Handle::current());
+    let marks = key::rechecks_of(id);
+    // An import takes the attachments as they are, so they should have followed what was changed just before.
+    for _ in 0..LOOKS {
+        if app.store().scan(&marks, 1).await.map_err(Error::from)?.is_empty() {
+            break;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
     let moment = Moment::of(app.store.as_ref()).await.map_err(Error::from)?;
     let (actor, address) = (request.call.actor().to_owned(), request.call.client_address());
     let reply = streamed::streamed("export", (running, &app.draining), full, move |outlet| {

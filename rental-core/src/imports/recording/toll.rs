@@ -3,7 +3,10 @@
 use super::importable::{Importable, NewObject};
 use crate::{
     imports::statements::TollRow,
-    resources::toll::{self, Toll},
+    resources::{
+        Attributable,
+        toll::{self, Toll},
+    },
     schema::IndexPrefix,
     value::{Money, Plate, VehicleId, same_tag, tag_digits, tag_serial},
 };
@@ -67,8 +70,9 @@ impl Importable for Toll {
             .zip(plate(other))
             .is_some_and(|(one, other)| one.number != other.number || differ(one.state, other.state));
         let plaza = |toll: &Self| toll.plaza.as_deref().map(str::to_lowercase);
-        let times_differ = match (self.occurred_at, other.occurred_at) {
-            (Some(one), Some(other)) => one != other,
+        // An hour that came twice can be stated by the clocks in one file and with an offset in another one.
+        let times_differ = match (self.when().instants(), other.when().instants()) {
+            (Some(one), Some(other)) => one.0 != other.0 && one.0 != other.1 && one.1 != other.0,
             _ => differ(self.occurred_on, other.occurred_on),
         };
         // One row can have the tag and another one the plate. Equal identifiers mean one row: which vehicle had them then can have

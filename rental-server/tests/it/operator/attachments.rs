@@ -204,6 +204,40 @@ fn a_violation_whose_plate_the_city_corrects_leaves_the_old_renter() {
     assert_eq!(observed(&organization, "events", "&type=violation.attached").len(), 2);
 }
 
+/// A rental that took place shows that the booking on its days did not, also for the days on which the booking began.
+#[test]
+fn a_rental_that_displaces_a_booking_decides_all_days_of_the_booking() {
+    let organization = Server::shared().organization_with(&json!({"name": "Open", "booking_policy": "open"}));
+    let vehicle = organization.vehicle(json!({"plate": "DISPLACE1"}));
+    let eve = stay(&organization, &vehicle, ["2026-06-01", "2026-06-03"], "COMPLETED");
+    stay(&organization, &vehicle, ["2026-06-03", "2026-06-25"], "APPROVED");
+    let bob = stay(&organization, &vehicle, ["2026-06-15", "2026-06-17"], "COMPLETED");
+    tolls(&organization, "DISPLACE1", &["2026-06-03T17:00:20Z"]);
+    assert_eq!(attached(&organization, "tolls")[0]["attached"], true);
+    let id = all(&organization, "tolls")[0]["id"].as_str().unwrap().to_owned();
+    wait_until(&organization, &id, &json!({"customer_id": customer_of(&organization, &eve)}));
+    // The mark of the attachment itself is worked off, so that only the change of the other rental leads to the toll.
+    std::thread::sleep(std::time::Duration::from_millis(2_500));
+    change(&organization, &bob, &json!({"status": "CANCELLED"}));
+    let now = wait_until(&organization, &id, &json!({"customer_id": null}));
+    assert_eq!(now["review_reason"], "DETACHED: 2 rentals come into question.");
+    std::thread::sleep(std::time::Duration::from_millis(2_500));
+    stay(&organization, &vehicle, ["2026-06-15", "2026-06-17"], "COMPLETED");
+    wait_until(&organization, &id, &json!({"customer_id": customer_of(&organization, &eve)}));
+}
+
+#[test]
+fn an_export_has_the_attachments_that_follow_from_what_was_changed_before() {
+    let organization = Server::shared().organization();
+    let (_, rental, _) = attached_toll(&organization, "EXPORT1");
+    let other = organization.customer(json!({}));
+    change(&organization, &rental, &json!({"customer_id": other}));
+    let path = format!("/admin/v1/organizations/{}/export?pace=full", organization.id);
+    let export = organization.server.admin("GET", &path, &Value::Null).text();
+    let toll = export.lines().find(|line| line.contains("\"object\":\"toll\"")).expect("the toll");
+    assert_eq!(serde_json::from_str::<Value>(toll).unwrap()["customer_id"], json!(other));
+}
+
 #[test]
 fn a_detached_violation_whose_plate_the_city_corrects_reaches_the_right_renter() {
     let organization = Server::shared().organization();
