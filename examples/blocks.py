@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PORT = re.compile(r"\b(808\d|300\d)\b")
-PATIENCE = 120.0
+PATIENCE = 300.0
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
