@@ -344,8 +344,8 @@ proptest! {
                     || toll.payer() == unattached
                     || (is_detached && derived.twin.is_some());
                 prop_assert!(is_right && toll.attribution_reason.is_none(), "{:?}\n{:?}", toll, derived);
-                // What the server detached is attached again when that becomes clear. When its number was no vehicle's meanwhile,
-                // it still is with the vehicle that was known last.
+                // What the server detached is attached again when it is clear who pays. A toll whose number no vehicle had for a
+                // time keeps the vehicle that was known last, and only changes of that one lead to it.
                 let is_followed = derived.vehicle.is_some_and(|vehicle| toll.vehicle_id == Some(vehicle));
                 prop_assert!(!(is_detached && is_followed) || derived.clear().is_none(), "{:?}\n{:?}", toll, derived);
                 continue;

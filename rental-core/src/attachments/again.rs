@@ -132,11 +132,13 @@ impl Round<'_> {
         }
         let derived = self.deriving.derive(&object).await?;
         let billed = object.billed().is_some();
-        // A second posting is never attached here; only its reason follows.
-        let mut after = match () {
-            () if before.is_second_posting() => derived.without_customer(&object),
-            () if billed => billed_payer(&before, &derived),
-            () => derived.payer(&object),
+        let mut after = if before.is_second_posting() {
+            // It is never attached here; only its reason follows.
+            derived.without_customer(&object)
+        } else if billed {
+            billed_payer(&before, &derived)
+        } else {
+            derived.payer(&object)
         };
         if before.customer.is_some() && after.customer.is_none() {
             // What is attached comes before its twin, and what is not comes behind it.

@@ -15,7 +15,8 @@ pub struct Charge {
     pub billed: Option<(Money, InvoiceId)>,
 }
 
-/// What an object contributes to the automatic attachments of a vehicle. When it changes, they are derived again.
+/// What an object contributes to the question who pays for the tolls and violations of a vehicle. When it changes, what the server
+/// decided is derived again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grounds {
     /// The vehicle.
@@ -62,7 +63,7 @@ pub enum Facts {
     Names(Names),
     /// The tags and plates that a vehicle has and had, with their times.
     Assignments(String),
-    /// A toll or violation that is attached automatically: what it reports of vehicle and time.
+    /// A toll or violation whose payer is derived again: what it reports of vehicle and time.
     Attached(String),
 }
 
@@ -79,7 +80,7 @@ pub struct Effects {
     pub person: Option<CustomerId>,
     /// The part of the object that an invoice can bill.
     pub charge: Option<Charge>,
-    /// What the object contributes to automatic attachments.
+    /// What the object contributes to the question who pays.
     pub grounds: Option<Grounds>,
     /// The vehicle and time of a passage, of which there may be another posting.
     pub posting: Option<(VehicleId, Timestamp)>,

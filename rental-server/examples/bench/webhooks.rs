@@ -219,8 +219,8 @@ fn keep_posting(address: &str, keys: &[String], share: u64) -> std::io::Result<(
     Ok(())
 }
 
-/// One event at a time: from the response to the POST until the receiver has the delivery.
-fn measure_receipt(server: &mut Server, sink: &mut Sink, meanwhile: &str) -> Outcome<()> {
+/// One event at a time, under these circumstances: from the response to the POST until the receiver has the delivery.
+fn measure_receipt(server: &mut Server, sink: &mut Sink, circumstances: &str) -> Outcome<()> {
     server.key = subscribe(server, &sink.address, 1)?;
     while sink.arrivals.try_recv().is_ok() {}
     let mut waits = Vec::new();
@@ -234,7 +234,7 @@ fn measure_receipt(server: &mut Server, sink: &mut Sink, meanwhile: &str) -> Out
     waits.sort_by(f64::total_cmp);
     let at = |share: f64| waits[((waits.len() - 1) as f64 * share) as usize];
     println!(
-        "from response to receipt {meanwhile}: p50 {:.2} ms, p99 {:.2} ms, most {:.2} ms",
+        "from response to receipt {circumstances}: p50 {:.2} ms, p99 {:.2} ms, most {:.2} ms",
         at(0.5),
         at(0.99),
         at(1.0)

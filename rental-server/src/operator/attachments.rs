@@ -27,7 +27,7 @@ pub(super) fn endpoints<T: Attributable>() -> Vec<Endpoint> {
             .reader(|request| Box::pin(shown::<T>(request))),
         post(format!("/admin/v1/{}/{{id}}/release", T::SPEC.plural))
             .about(T::SPEC, format!("release{one}"), format!("Let the server choose who pays the {}", T::SPEC.object))
-            .says("Takes back the choice of a person. The customer who clearly had the vehicle is attached at once; without one it is unattached.")
+            .says("Takes back the choice of a person. The customer who clearly had the vehicle is attached at once, or later, when that becomes clear; until then it is detached.")
             .operator(|request| Box::pin(release::<T>(request))),
     ]
 }

@@ -34,8 +34,9 @@ use tokio::runtime::Handle;
 pub(super) const COMPLETED: &str = "exportOrganizationCompleted";
 /// The member of the details of such an entry that tells what the export has.
 pub(super) const CONTENTS: &str = "contents";
-/// How often, and after which pause, it is looked whether attachments have followed what was changed.
-const LOOKS: u32 = 100;
+/// How often it is checked whether attachments have followed what was changed, before an export begins without that.
+const MOST_CHECKS: u32 = 100;
+/// The time between two of these checks.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Bytes of one part of the response.
 const PART: usize = 64 * 1024;
@@ -44,7 +45,7 @@ const PART: usize = 64 * 1024;
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let export = get("/admin/v1/organizations/{organization}/export")
         .about(&organization::SPEC, "exportOrganization", "Export an organization")
-        .says("All its objects as they are at this moment, one a line, each as a GET gives it: the organization, then vehicles, customers, rentals, tolls, violations, invoices and leads, oldest first. The last line says how many came before it. No key or secret is in it. One export or backup at a time.")
+        .says("All its objects as they are at one moment, one a line, each as a GET gives it: the organization, then one resource after the other, oldest first. It begins when attachments have followed the changes of before, after 10 s at the latest. The last line says how many came before it. No key or secret is in it. One export or backup at a time.")
         .parameters(vec![Parameter::Own(parts::pace())])
         .conflicts()
         .without_revision()
@@ -65,7 +66,7 @@ async fn start(request: Request<'_, Reader>) -> Handled {
     let (store, runtime) = (Arc::clone(&app.store), Handle::current());
     let marks = key::rechecks_of(id);
     // An import takes the attachments as they are, so they should have followed what was changed just before.
-    for _ in 0..LOOKS {
+    for _ in 0..MOST_CHECKS {
         if app.store().scan(&marks, 1).await.map_err(Error::from)?.is_empty() {
             break;
         }

@@ -8,6 +8,7 @@ mod billing_settings;
 mod conservation;
 mod credits;
 mod deletion;
+mod drafts;
 mod imports;
 mod leads;
 pub(crate) mod listener;

@@ -166,7 +166,9 @@ fn occurred(values: &Values<'_>) -> Result<When, String> {
     let (day, clock) = given.split_once(['T', ' ']).map_or((given, None), |(day, clock)| (day, Some(clock)));
     let wanted = if plan.zone.is_some() { example(order) } else { "an RFC 3339 time such as 2026-06-02T14:03:00Z" };
     let wrong = || unreadable(label, given, wanted);
-    plan.zone.ok_or_else(wrong)?;
+    if plan.zone.is_none() {
+        return Err(wrong());
+    }
     let date = time::date(day, order).ok_or_else(wrong)?;
     let Some(clock) = clock else { return Ok(local(date, None)) };
     let seconds = time::time_of_day(clock).ok_or_else(wrong)?;

@@ -316,6 +316,24 @@ fn a_choice_of_a_person_is_never_changed_until_it_is_given_back() {
     wait_until(&organization, &id, &json!({"customer_id": null, "attribution": null}));
 }
 
+/// Nothing leads back to a toll without a vehicle, so it does not say that the server decides about it.
+#[test]
+fn a_released_toll_whose_vehicle_is_not_known_is_only_unattached() {
+    let organization = Server::shared().organization();
+    for _ in 0..2 {
+        organization.vehicle(json!({"plate": "BOTH1"}));
+    }
+    tolls(&organization, "BOTH1", &["2026-06-02T14:00:00Z"]);
+    let id = all(&organization, "tolls")[0]["id"].as_str().unwrap().to_owned();
+    organization.patch(&format!("/v1/tolls/{id}"), &json!({"customer_id": organization.customer(json!({}))})).ok();
+    let released = release(&organization, "tolls", &id).ok();
+    let expected = json!({"customer_id": null, "attribution": null, "review_reason": null, "vehicle_id": null});
+    for (name, value) in expected.as_object().unwrap() {
+        assert_eq!(released[name], *value, "{name} of {released}");
+    }
+    assert_eq!(observed(&organization, "events", "&type=toll.detached").len(), 1);
+}
+
 #[test]
 fn what_is_billed_to_another_customer_cannot_be_released() {
     let organization = Server::shared().organization();

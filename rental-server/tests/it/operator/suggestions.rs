@@ -75,6 +75,19 @@ fn the_clocks_of_the_statement_tell_which_hour_came_twice() {
     }
 }
 
+/// The second of the two hours, with an offset in one file, and by the clocks in another one.
+#[test]
+fn one_passage_in_the_hour_that_comes_twice_is_known_by_its_number_in_both_ways() {
+    let organization = Server::shared().organization();
+    let file = |time: &str| {
+        let file = format!("transaction_id,occurred_at,agency,plate,amount\n77,{time},MTAB&T,HOUR1,6.94\n");
+        counts(&import(&organization, "tolls", "?format=generic&time_zone=America/New_York", &file).ok())
+    };
+    assert_eq!(file("2026-11-01T01:30:01-05:00"), [1, 0, 0, 0, 0]);
+    assert_eq!(file("2026-11-01 01:30:01"), [0, 0, 1, 0, 0]);
+    assert_eq!(file("2026-11-01T01:30:01-06:00"), [0, 0, 0, 0, 1], "an hour later is another time");
+}
+
 /// The zone belongs to the time: it changes with the time, and not without it.
 #[test]
 fn a_corrected_time_of_a_violation_brings_its_own_zone() {

@@ -172,7 +172,7 @@ proptest! {
         let rentals = rentals_of(&truths);
         let asked = hour * 60 + 30;
         let holders = holders(&truths, asked);
-        let verdict = decide(&rentals, VEHICLE, When { at: Some(june(0).plus_millis(asked * 60_000)), on: None, zone: None }, Occasion::Driving);
+        let verdict = decide(&rentals, VEHICLE, When { at: Some(june(0).plus_millis(asked * 60_000)), ..When::default() }, Occasion::Driving);
         let customer = match &verdict {
             Verdict::Clear(candidate) => Some(candidate.customer.uuid().as_u128()),
             _ => None,
