@@ -61,7 +61,8 @@ fn show(session: &Session, json: &str) -> Result<(), Failure> {
         return session.out.object(json);
     }
     let list = Record::read(json)?.list("assignments");
-    let cells = |record: &Record| COLUMNS.iter().map(|name| record.text(name).unwrap_or_default()).collect();
+    let cell = |record: &Record, name: &str| session.out.time(record.text(name).unwrap_or_default());
+    let cells = |record: &Record| COLUMNS.iter().map(|name| cell(record, name)).collect();
     session.out.rows(&COLUMNS, &list.iter().map(cells).collect::<Vec<Vec<String>>>())
 }
 

@@ -22,8 +22,9 @@ pub(super) fn commands() -> [Command; 2] {
     let calendar = ["rental-cli vehicles calendar LZA7293 --from 2026-07-01 --to 2026-08-01"];
     let about = "List the vehicles that are free on all nights of a time";
     let shown = fields::list_args(&SPEC).into_iter().filter_map(|arg| match arg.get_id().as_str() {
-        "columns" => Some(arg),
-        "limit" => Some(arg.help("How many vehicles to list [default: all that are free]")),
+        "columns" | "starting_after" => Some(arg),
+        "limit" => Some(arg.help("How many vehicles to list; with --all, how many on each page, at most 100")),
+        "all" => Some(arg.help("Fetch all pages, as without --limit")),
         _ => None,
     });
     let available = with_examples(Command::new("available").about(about).args(nights()).args(shown), &available);
@@ -47,13 +48,13 @@ fn nights() -> [Arg; 2] {
 pub(super) fn run(verb: &str, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let query = ["from", "to"].map(|name| (name.to_owned(), text(matches, name).to_owned()));
     if verb == "available" {
-        let columns = matches.get_many::<String>("columns").into_iter().flatten().cloned().collect();
-        let limit = matches.get_one::<u32>("limit").copied();
-        let wanted = Wanted { all: limit.is_none(), limit, columns };
+        let wanted = fields::wanted(matches);
+        let wanted = Wanted { all: wanted.all || wanted.limit.is_none(), ..wanted };
+        let first = matches.get_one::<String>("starting_after").map(String::as_str);
         return session.list(&SPEC, &wanted, |cursor, size| {
             let mut query = query.to_vec();
             query.extend(size.map(|size| ("limit".to_owned(), size.to_string())));
-            query.extend(cursor.map(|cursor| ("starting_after".to_owned(), cursor.to_owned())));
+            query.extend(cursor.or(first).map(|cursor| ("starting_after".to_owned(), cursor.to_owned())));
             Request::get(Access::Organization, &["availability"]).with_query(query)
         });
     }
@@ -64,6 +65,7 @@ pub(super) fn run(verb: &str, matches: &ArgMatches, session: &Session) -> Result
         return session.out.json_list(&json);
     }
     let list = Record::read(&json)?.list("data");
-    let cells = |record: &Record| COLUMNS.iter().map(|name| record.text(name).unwrap_or_default()).collect();
+    let cell = |record: &Record, name: &str| session.out.time(record.text(name).unwrap_or_default());
+    let cells = |record: &Record| COLUMNS.iter().map(|name| cell(record, name)).collect();
     session.out.rows(&COLUMNS, &list.iter().map(cells).collect::<Vec<Vec<String>>>())
 }

@@ -21,7 +21,7 @@ use columns::Column;
 use jq::Filter;
 use record::{Page, Record};
 use references::Names;
-use rental_core::{resources::spec_of, schema::ResourceSpec};
+use rental_core::{resources::spec_of, schema::ResourceSpec, value::Timestamp};
 use std::{
     io::{self, IsTerminal as _, Write as _},
     sync::Arc,
@@ -127,6 +127,14 @@ impl Output {
     /// Prints names and values of an object without a description.
     pub(crate) fn fields(&self, fields: &[(String, Option<String>)]) -> Result<(), Failure> {
         print(&table::fields(None, fields, self.clock(), self.paint))
+    }
+
+    /// A cell with a time: local on a terminal, else as the API gives it.
+    pub(crate) fn time(&self, text: String) -> String {
+        match (self.clock(), Timestamp::parse(&text)) {
+            (Some(clock), Some(time)) => clock.short(time),
+            _ => text,
+        }
     }
 
     /// The clock of times on a terminal.

@@ -84,6 +84,12 @@ fn what_is_free_and_what_a_vehicle_has_is_shown_by_plate() {
     assert_eq!(table.stdout, "plate\nFREE1\n", "{table:?}");
     let one = words("vehicles available --from 2031-08-01 --to 2031-08-05 --limit 1 --columns plate");
     assert_eq!(one.stdout, "plate\nTAKEN1\n", "{one:?}");
+    let page = words("vehicles available --from 2031-08-01 --to 2031-08-05 --limit 1 --json").json();
+    let after = page["next_cursor"].as_str().expect("more");
+    let next = words(&format!(
+        "vehicles available --from 2031-08-01 --to 2031-08-05 --starting-after {after} --columns plate"
+    ));
+    assert_eq!(next.stdout, "plate\nFREE1\n", "{next:?}");
     let calendar = words("vehicles calendar TAKEN1 --from 2031-07-01 --to 2031-08-01 --json");
     assert_eq!((calendar.code, ids(&calendar)), (Some(0), vec![rental.clone()]), "{calendar:?}");
     let table = words("vehicles calendar TAKEN1 --from 2031-07-01 --to 2031-08-01");
