@@ -62,14 +62,24 @@ fn again<'s>(server: &'s Server, keys: &[String; 3]) -> Organization<'s> {
     Organization { server, id, read, write }
 }
 
+fn promised(ledger: &Mutex<Ledger>) -> usize {
+    ledger.lock().unwrap().promised.values().sum()
+}
+
 /// One life of the server: writers write until it is killed.
 fn live_and_die(server: &Server, keys: &[String; 3], ledger: &Mutex<Ledger>, life: u64) {
     std::thread::scope(|scope| {
         for writer in 0..WRITERS {
             scope.spawn(move || write(&again(server, keys), ledger, &format!("{life}-{writer}")));
         }
-        // From one that has hardly begun to one in full flow.
-        std::thread::sleep(Duration::from_millis(20 + life.wrapping_mul(2_654_435_761) % 700));
+        // From one that has hardly begun to one in full flow, however slow the machine is.
+        let enough = promised(ledger) + 20 * ((life as usize + 1) % 3);
+        let deadline = Instant::now() + PATIENCE;
+        while promised(ledger) < enough {
+            assert!(Instant::now() < deadline, "the writers do not get on");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_millis(20 + life.wrapping_mul(2_654_435_761) % 100));
         server.signal("KILL");
     });
     server.wait_until_gone();
