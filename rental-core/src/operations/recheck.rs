@@ -6,22 +6,20 @@
 use super::edge::Edge;
 use crate::{
     error::Error,
-    fleet::{first_booking, has_holders},
-    resources::{
-        assignment::{self, VehicleAssignments},
-        automatic_look_up, parse, toll, vehicle, violation,
-    },
+    fleet::first_booking,
+    resources::{automatic_look_up, named_look_up, toll, vehicle, violation},
     rows::{
         key,
         recheck::{self, Recheck},
     },
     schema::{Effects, Facts, Grounds, IndexPrefix, ResourceSpec},
-    store::{Batch, Check, Order, Revision, Span, Store, StoreError, get_one, key_of},
+    store::{Batch, Check, Key, Order, Revision, Scanned, Span, Store, StoreError, get_one, key_of},
     value::{OrganizationId, VehicleId},
 };
+use uuid::Uuid;
 
-/// Vehicles with one transponder or plate that are marked when another vehicle gets or loses it.
-const MOST_NAMESAKES: usize = 50;
+/// Vehicles whose attachments name one transponder or plate, and that are marked when a vehicle gets or loses it.
+const MOST_NAMED: usize = 50;
 /// Days before the first one of a rental that it can decide: days of other time zones, and those around which rentals are read.
 const MARGIN: u32 = 3;
 
@@ -66,9 +64,9 @@ pub(super) async fn mark(
     };
     let mut marks: Vec<(VehicleId, u32)> = was.into_iter().chain(is).flat_map(of).collect();
     if was.or(is).is_some_and(|grounds| matches!(grounds.facts, Facts::Names(_) | Facts::Assignments(_))) {
-        for namesake in namesakes(store, organization, (before, after)).await? {
-            marks.push((namesake, 0));
-        }
+        marks.extend(
+            named_vehicles(store, organization, (before, after)).await?.into_iter().map(|vehicle| (vehicle, 0)),
+        );
     }
     marks.sort_unstable();
     marks.dedup_by_key(|(vehicle, _)| *vehicle);
@@ -99,26 +97,30 @@ async fn with_bookings(
     Ok(found)
 }
 
-/// The vehicles that have or had a transponder or plate of these derived rows.
-async fn namesakes(
+/// The vehicles of the tolls and violations that name a transponder or plate of these derived rows. One call of the store for most
+/// new numbers, which no attachment names.
+async fn named_vehicles(
     store: &dyn Store,
     organization: OrganizationId,
     (before, after): (Option<&Effects>, &Effects),
 ) -> Result<Vec<VehicleId>, Error> {
-    let mut found = Vec::new();
     let entries = before.into_iter().chain([after]).flat_map(|effects| &effects.entries);
-    let look_ups: Vec<IndexPrefix> = entries.filter(|prefix| vehicle::is_name_look_up(prefix)).cloned().collect();
-    if !has_holders(store, organization, &look_ups).await? {
-        return Ok(found);
-    }
-    for prefix in &look_ups {
-        let span = Span::under(prefix.prefix(organization, &vehicle::SPEC));
-        let entries = store.scan(&span, MOST_NAMESAKES).await?;
-        found.extend(entries.iter().filter_map(|row| key_of(row).id()).map(VehicleId::from_uuid));
-        let former = store.scan(&prefix.span(organization, &assignment::SPEC), MOST_NAMESAKES).await?;
-        // Who had it by a damaged record cannot be known.
-        let former = former.into_iter().flatten().filter_map(|row| parse(&row.key, &row.value).ok());
-        found.extend(former.map(|all: VehicleAssignments| all.vehicle_id));
+    let under = |name: &IndexPrefix| {
+        [&toll::SPEC, &violation::SPEC].map(|spec| Span::under(named_look_up(name).prefix(organization, spec)))
+    };
+    let mut spans: Vec<Span> = entries.filter(|prefix| vehicle::is_name_look_up(prefix)).flat_map(under).collect();
+    let mut found = Vec::new();
+    while !spans.is_empty() && found.len() < MOST_NAMED {
+        let scans: Vec<(Span, usize)> = spans.iter().map(|span| (span.clone(), 1)).collect();
+        let rows = store.scan_each(&scans).await?;
+        let firsts = spans.into_iter().zip(rows);
+        let next = |(span, rows): (Span, Vec<Scanned>)| {
+            // The vehicle and the id of the object are the end of the key.
+            let (of_vehicle, _) = key_of(rows.first()?).as_bytes().split_last_chunk::<16>()?;
+            found.push(VehicleId::from_uuid(Uuid::from_bytes(*of_vehicle.last_chunk()?)));
+            Some(Span { from: Span::under(Key::from(of_vehicle.to_vec())).to, ..span })
+        };
+        spans = firsts.filter_map(next).collect();
     }
     Ok(found)
 }

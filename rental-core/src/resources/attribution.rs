@@ -5,6 +5,7 @@ use super::{
     billing::Billable,
     event::EventType,
     rules::{Create, Portable, RuleContext, Update},
+    vehicle::name_look_ups,
 };
 use crate::{
     error::{Error, FieldCode},
@@ -181,6 +182,11 @@ pub trait Attributable: Billable + FromFields + Clone + PartialEq {
         (is_unattached || payer.review.is_some()).then(|| review_look_up().with(&order))
     }
 
+    /// The entries by its transponder and its plate of an object whose payer is derived again.
+    fn named_entries(&self, vehicle: VehicleId) -> impl Iterator<Item = IndexPrefix> {
+        name_look_ups(self.identifiers()).map(move |name| named_look_up(&name).with(vehicle.as_bytes()))
+    }
+
     /// The entries in the look-ups of this file.
     fn attachment_entries(&self) -> impl Iterator<Item = IndexPrefix> {
         let payer = self.payer();
@@ -190,6 +196,7 @@ pub trait Attributable: Billable + FromFields + Clone + PartialEq {
             .into_iter()
             .chain(self.review_entry())
             .chain(vehicle.map(|vehicle| automatic_look_up(vehicle, self.day())))
+            .chain(vehicle.into_iter().flat_map(|vehicle| self.named_entries(vehicle)))
             .chain(self.posting().map(|posting| posting_look_up(posting.vehicle, posting.at)))
     }
 }
@@ -286,6 +293,17 @@ pub(super) const AUTOMATIC: LookUpSpec = look_up(131, "automatic");
 #[must_use]
 pub fn automatic_look_up(vehicle: VehicleId, day: u32) -> IndexPrefix {
     AUTOMATIC.of(&[vehicle.as_bytes(), &day.to_be_bytes()])
+}
+
+/// The look-up of the objects whose payer is derived again, by each transponder and plate that they name and by their vehicle.
+/// When another vehicle gets or loses the number, they are derived again.
+pub(super) const NAMED: LookUpSpec = look_up(142, "named");
+
+/// The prefix of the entries of objects whose payer is derived again and that name a transponder or plate. `name` is the prefix
+/// of the number in the look-up of vehicles. The vehicle of the object comes next.
+#[must_use]
+pub(crate) fn named_look_up(name: &IndexPrefix) -> IndexPrefix {
+    NAMED.of(&[name.as_bytes()])
 }
 
 /// The look-up of postings by vehicle and time.

@@ -114,6 +114,13 @@ pub(crate) fn plate_look_up(plate: &Plate) -> IndexPrefix {
     PLATE.of(&[plate.number.as_bytes()])
 }
 
+/// The prefixes of a transponder and of a plate with its state in these look-ups. Numbers that no statement can name have none.
+pub(crate) fn name_look_ups([tag, plate, state]: [Option<&str>; 3]) -> impl Iterator<Item = IndexPrefix> {
+    let tag = tag.and_then(tag_digits).map(|digits| tag_look_up(&digits));
+    let plate = plate.and_then(|plate| Plate::parse(plate, state)).map(|plate| plate_look_up(&plate));
+    tag.into_iter().chain(plate)
+}
+
 /// Whether a prefix is that of the look-up by transponder or by plate.
 #[must_use]
 pub(crate) fn is_name_look_up(prefix: &IndexPrefix) -> bool {
@@ -156,13 +163,11 @@ impl Resource for Vehicle {
 
     /// The look-ups by transponder and by plate, both in canonical form.
     fn effects(&self) -> Effects {
-        let tag = self.transponder_number.as_deref().and_then(tag_digits).map(|digits| tag_look_up(&digits));
-        let plate = self.plate.as_deref().and_then(|plate| Plate::parse(plate, self.plate_state.as_deref()));
-        let plate = plate.map(|plate| plate_look_up(&plate));
         let names = self.names();
+        let entries = name_look_ups(names.each_ref().map(Option::as_deref)).collect();
         let is_named = names.iter().any(Option::is_some);
         let grounds = is_named.then_some(Grounds { vehicle: self.id, from: 0, facts: Facts::Names(names) });
-        Effects { entries: tag.into_iter().chain(plate).collect(), grounds, ..Effects::default() }
+        Effects { entries, grounds, ..Effects::default() }
     }
 }
 
