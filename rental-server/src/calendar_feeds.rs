@@ -11,6 +11,7 @@ mod schedule;
 use crate::{
     access::quotas::{self, WithinQuota},
     changed_feeds::Feed,
+    disk::WithinSpace,
     edge::{self, Clock},
     panics::catch_panic,
     state::App,
@@ -250,8 +251,9 @@ async fn read(app: &Arc<App>, taken: &Taken) -> Outcome {
         let parsed = parsed.await.map_err(|_| "it cannot be parsed".to_owned()).and_then(|parsed| parsed);
         events = parsed.map_err(|why| format!("The calendar cannot be read: {why}. Nothing was changed."))?;
     }
+    let within_space = WithinSpace { store: app.store(), space: &app.hooks.space };
     let within = WithinQuota {
-        store: app.store(),
+        store: &within_space,
         used: app.tenants.of(taken.organization.id).used(),
         limits: quotas::Limits::of(&taken.organization, &app.tenants.defaults),
         exceeded: OnceLock::new(),
@@ -263,6 +265,10 @@ async fn read(app: &Arc<App>, taken: &Taken) -> Outcome {
         Ok(synced) => Ok((Some(synced), tag)),
         Err(_) if within.exceeded.get().is_some() => {
             Err("The organization has used up its quota, so not all events became blocks. Ask the operator for more."
+                .into())
+        }
+        Err(Error::StorageFull) => {
+            Err("The disk of the server has too little room, so not all events became blocks. It is read again later."
                 .into())
         }
         Err(error) => {

@@ -5,7 +5,10 @@ use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
     fs,
+    io::{Read as _, Write as _},
+    net::TcpListener,
     path::PathBuf,
+    sync::mpsc,
     time::{Duration, Instant},
 };
 
@@ -113,6 +116,48 @@ fn below_the_least_free_space_clients_cannot_write_and_everything_else_works() {
     until("writes are taken again", || create(&organization, created.len()).status == 200);
     assert_eq!(readiness(&server), json!({"status": "ready"}));
     assert!(!metric(&server));
+}
+
+/// A reading that began while there was room ends when there is none.
+#[test]
+fn below_the_least_free_space_a_calendar_that_is_being_read_makes_no_blocks() {
+    let Some(disk) = Disk::new() else { return };
+    let server = disk.server("12MB");
+    let organization = server.organization();
+    let (begun, is_begun) = mpsc::channel();
+    let (full, is_full) = mpsc::channel::<()>();
+    let calendar = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\nUID:1\r\nDTSTART;VALUE=DATE:20990101\r\n\
+                    DTEND;VALUE=DATE:20990103\r\nSUMMARY:Reserved\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
+    let calendar =
+        calendar.replace("2099", &(crate::support::receiver::unix_seconds() / 31_557_600 + 1971).to_string());
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = begun.send(());
+            let _ = is_full.recv_timeout(Duration::from_secs(20));
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/calendar\r\nConnection: close\r\n\r\n";
+            let _ = stream.write_all([head, &calendar].concat().as_bytes());
+        }
+    });
+    let body = json!({"vehicle_id": organization.vehicle(json!({})), "url": url});
+    let feed = organization.post("/v1/calendar_feeds", &body).ok();
+    let path = format!("/v1/calendar_feeds/{}", feed["id"].as_str().unwrap());
+    is_begun.recv_timeout(Duration::from_secs(20)).expect("the calendar is asked for");
+    fill(&organization);
+    full.send(()).unwrap();
+    let words = "The disk of the server has too little room";
+    until("the reading ends", || {
+        organization.get(&path).ok()["last_error"].as_str().is_some_and(|why| why.contains(words))
+    });
+    let blocks = || organization.get("/v1/blocks").ok()["data"].as_array().unwrap().len();
+    assert_eq!(blocks(), 0);
+    disk.make_room();
+    until("writes are taken again", || organization.post(&format!("{path}/poll"), &json!({})).status == 200);
+    drop(full);
+    until("the block is there", || blocks() == 1);
 }
 
 #[test]
