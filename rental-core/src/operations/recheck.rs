@@ -18,7 +18,7 @@ use crate::{
 };
 use uuid::Uuid;
 
-/// Vehicles whose attachments name one transponder or plate, and that are marked when a vehicle gets or loses it.
+/// Vehicles whose attachments name a transponder or plate and that are marked when a vehicle gets or loses it.
 const MOST_NAMED: usize = 50;
 /// Days before the first one of a rental that it can decide: days of other time zones, and those around which rentals are read.
 const MARGIN: u32 = 3;
@@ -104,11 +104,12 @@ async fn named_vehicles(
     organization: OrganizationId,
     (before, after): (Option<&Effects>, &Effects),
 ) -> Result<Vec<VehicleId>, Error> {
-    let entries = before.into_iter().chain([after]).flat_map(|effects| &effects.entries);
+    let gone = before.into_iter().flat_map(|before| &before.entries).filter(|entry| !after.entries.contains(entry));
+    let names = after.entries.iter().chain(gone).filter(|entry| vehicle::is_name_look_up(entry));
     let under = |name: &IndexPrefix| {
         [&toll::SPEC, &violation::SPEC].map(|spec| Span::under(named_look_up(name).prefix(organization, spec)))
     };
-    let mut spans: Vec<Span> = entries.filter(|prefix| vehicle::is_name_look_up(prefix)).flat_map(under).collect();
+    let mut spans: Vec<Span> = names.flat_map(under).collect();
     let mut found = Vec::new();
     while !spans.is_empty() && found.len() < MOST_NAMED {
         let scans: Vec<(Span, usize)> = spans.iter().map(|span| (span.clone(), 1)).collect();

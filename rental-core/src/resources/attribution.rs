@@ -1,5 +1,5 @@
 //! What tolls and violations have in common: a vehicle caused each of them at a time, and one customer pays. The rules for
-//! that customer, and the look-up of objects without one.
+//! that customer, and the look-ups that find the objects to bill, to review and to derive again.
 
 use super::{
     billing::Billable,

@@ -214,6 +214,7 @@ fn caught(broken: Broken) -> (u64, String) {
         // redb panics over some of the pages that a disk without syncs keeps.
         let found = catch_unwind(AssertUnwindSafe(&mut crash));
         if let Err(problem) = found.unwrap_or_else(|_| Err("the engine panics, so it does not open".into())) {
+            println!("{broken:?}: {} histories, {problem}", seed + 1);
             return (seed + 1, problem);
         }
     }

@@ -22,7 +22,7 @@ fn read(organization: &Organization<'_>, path: &str) -> Reply {
 }
 
 /// A day so many days from today, in UTC.
-fn day(ahead: i64) -> String {
+pub(crate) fn day(ahead: i64) -> String {
     let now = i64::try_from(receiver::unix_seconds()).unwrap() * 1000;
     let today = i64::from(Timestamp::from_millis(now).day_number());
     Date::from_day_number(u32::try_from(today + ahead).unwrap()).unwrap().to_string()

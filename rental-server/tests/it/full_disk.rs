@@ -1,6 +1,9 @@
 //! A full disk: writes are refused, reads go on, and writes are taken again once there is room, without a restart.
 
-use crate::support::{Connection, Organization, Reply, Server, SmallDisk, receiver::Receiver};
+use crate::{
+    calendars::day,
+    support::{Connection, Organization, Reply, Server, SmallDisk, receiver::Receiver},
+};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
@@ -126,10 +129,11 @@ fn below_the_least_free_space_a_calendar_that_is_being_read_makes_no_blocks() {
     let organization = server.organization();
     let (begun, is_begun) = mpsc::channel();
     let (full, is_full) = mpsc::channel::<()>();
-    let calendar = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\nUID:1\r\nDTSTART;VALUE=DATE:20990101\r\n\
-                    DTEND;VALUE=DATE:20990103\r\nSUMMARY:Reserved\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
-    let calendar =
-        calendar.replace("2099", &(crate::support::receiver::unix_seconds() / 31_557_600 + 1971).to_string());
+    let [from, to] = [30, 32].map(|ahead| day(ahead).replace('-', ""));
+    let calendar = format!(
+        "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\nUID:1\r\nDTSTART;VALUE=DATE:{from}\r\n\
+         DTEND;VALUE=DATE:{to}\r\nSUMMARY:Reserved\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+    );
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     std::thread::spawn(move || {

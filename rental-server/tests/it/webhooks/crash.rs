@@ -62,6 +62,7 @@ fn again<'s>(server: &'s Server, keys: &[String; 3]) -> Organization<'s> {
     Organization { server, id, read, write }
 }
 
+/// How many events were promised until now.
 fn promised(ledger: &Mutex<Ledger>) -> usize {
     ledger.lock().unwrap().promised.values().sum()
 }
