@@ -15,3 +15,5 @@ mod left_over;
 mod references;
 #[path = "care/restore.rs"]
 mod restore;
+#[path = "care/salvage.rs"]
+mod salvage;

@@ -22,6 +22,9 @@ use std::{
 };
 use tokio::runtime::Handle;
 
+/// What to do after a start on a damaged file.
+const REPAIR_SOON: &str =
+    "look at the disk; then stop the server and run `rental-cli store repair`, or restore a backup";
 /// True while a file is opened.
 pub(crate) static OPENING: AtomicBool = AtomicBool::new(false);
 /// A call of a database waits at most this many times. So it ends before the request time-out.
@@ -52,10 +55,14 @@ pub(crate) async fn open(place: &dyn Place, config: &Config) -> Result<Arc<dyn E
     OPENING.store(place.file().is_some(), Ordering::Relaxed);
     let opened = place.open(access, &opening).await;
     OPENING.store(false, Ordering::Relaxed);
-    opened.map_err(|error| match error {
+    let store = opened.map_err(|error| match error {
         StoreError::NeedsUpgrade(_) => format!("{error}{UPGRADES_NEVER}"),
         error => error.to_string(),
-    })
+    })?;
+    if let Some(salvaged) = store.salvaged() {
+        tracing::error!("{place} was damaged so that it could not be opened: {salvaged}; {REPAIR_SOON}");
+    }
+    Ok(store)
 }
 
 /// Makes the SQL views. The store must be of the present schema version.

@@ -6,7 +6,16 @@ use super::{
     archive::{ArchiveError, Reader, Summary},
 };
 use bytes::Bytes;
-use std::{ffi::OsString, fmt, future::Future, io::Read, path::Path, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    ffi::OsString,
+    fmt,
+    future::Future,
+    io::Read,
+    path::{Path, PathBuf},
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
 use uuid::Uuid;
 
 /// One engine in the table of engines, as URLs name it.
@@ -129,6 +138,11 @@ pub trait Engine: Versioned {
         })
     }
 
+    /// What was read of the store when it was opened, if it was damaged so that it could not be opened as it was.
+    fn salvaged(&self) -> Option<&Salvaged> {
+        None
+    }
+
     /// Takes a snapshot of the present state, for long reads.
     fn snapshot(&self) -> Answer<'_, Box<dyn Snapshot>>;
 
@@ -141,6 +155,34 @@ pub trait Engine: Versioned {
 
     /// Commits the queued batches and closes the store. When there are other owners, the last of them closes it.
     fn close(self: Arc<Self>) -> Answer<'static, ()>;
+}
+
+/// What could be read of a store that could not be opened. It was written to a new store, which took the place of the old one.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Salvaged {
+    /// Rows that were written, with those that are damaged.
+    pub rows: u64,
+    /// Rows whose value is damaged. They were written as they were.
+    pub damaged: u64,
+    /// Rows that could not be read, according to the store's own counter.
+    pub lost: u64,
+    /// Places at which rows could not be read.
+    pub gaps: u64,
+    /// The file with the damaged store.
+    pub kept: PathBuf,
+}
+
+impl fmt::Display for Salvaged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rows, damaged, lost, gaps, kept } = self;
+        write!(f, "{rows} rows were written to a new file, {damaged} of them damaged; ")?;
+        if *gaps == 0 {
+            write!(f, "no other row was lost")?;
+        } else {
+            write!(f, "{lost} rows on damaged pages are lost")?;
+        }
+        write!(f, "; the damaged file is kept as {}", kept.display())
+    }
 }
 
 /// All rows of a store at one moment. Later writes do not change it. Drop it soon: an engine keeps replaced rows for it.
@@ -210,6 +252,14 @@ pub trait Maintenance {
     /// # Errors
     /// [`StoreError::DamagedStore`] when a page is damaged; otherwise as for [`Maintenance::inspect`].
     fn check_pages(&self, cache_bytes: usize) -> Result<(), StoreError>;
+
+    /// Writes what can be read of a damaged store of the present version to a new one, which takes its place. The damaged one
+    /// is kept.
+    ///
+    /// # Errors
+    /// A sentence for the operator: the store is open in another process, nothing can be read, or the new one cannot be
+    /// written. Then nothing has changed.
+    fn salvage(&self, cache_bytes: usize, damage: &str) -> Result<Salvaged, StoreError>;
 
     /// Returns the space of deleted and replaced rows to the file system.
     ///

@@ -16,7 +16,7 @@ pub(crate) mod versioned;
 
 pub use engine::{
     Absent, Access, Compacted, Engine, Environment, Finding, Finished, Inspection, Maintenance, Opening, ParsedPlace,
-    Place, Restore, RestoreError, Restoring, Scheme, Snapshot, Upgrading,
+    Place, Restore, RestoreError, Restoring, Salvaged, Scheme, Snapshot, Upgrading,
 };
 pub use engines::*;
 pub use pages::Pages;

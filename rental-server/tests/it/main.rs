@@ -12,6 +12,7 @@ mod conditional;
 mod connections;
 mod coverage;
 mod crash;
+mod damaged_file;
 mod documents;
 mod early_responses;
 mod errors;

@@ -134,7 +134,7 @@ fn wait_for_deliveries(organization: &Organization, hook: &Hook, count: usize, s
 
 /// Makes a customer, which is one event: `customer.created`.
 #[track_caller]
-fn one_event(organization: &Organization) {
+pub(crate) fn one_event(organization: &Organization) {
     organization.customer(json!({}));
 }
 

@@ -25,9 +25,10 @@ pub(super) fn next_step(report: &Report) -> &'static str {
 pub(super) fn store_failure(place: &dyn Place, error: StoreError) -> Failure {
     let is_file = place.file().is_some();
     let (kind, hint) = match &error {
-        StoreError::Damaged(_) | StoreError::DamagedStore(_) if is_file => {
-            ("damaged", "run `rental-cli store check` for details; restore a backup with `rental-cli store restore`")
-        }
+        StoreError::Damaged(_) | StoreError::DamagedStore(_) if is_file => (
+            "damaged",
+            "`rental-cli store check` has details; `rental-cli store repair` keeps what can be read; or restore a backup with `rental-cli store restore`",
+        ),
         StoreError::Damaged(_) => ("damaged", "restore a backup with `rental-cli store restore`"),
         StoreError::InUse(_) => {
             ("in_use", "stop the server, or use `rental-cli store backup`, which works while it runs")

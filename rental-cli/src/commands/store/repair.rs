@@ -24,7 +24,7 @@ use rental_core::{
     },
     resources::row_words::in_words,
     rows::key,
-    store::{Access, Answer, Engine, Finding, Key, Revision, StoreError, needs_upgrade},
+    store::{Access, Answer, Engine, Finding, Key, Revision, Salvaged, StoreError, needs_upgrade},
     upgrade::{self, State},
     webhooks::cluster::HEARTBEAT_MILLIS,
 };
@@ -79,6 +79,7 @@ impl Waiter for Waits {
 /// What was done, or would be.
 #[derive(Default)]
 struct Done {
+    salvaged: Option<Salvaged>,
     removed: BTreeMap<&'static str, u64>,
     written: BTreeMap<&'static str, u64>,
     listed: Vec<(String, String, &'static str)>,
@@ -105,7 +106,7 @@ impl Done {
 pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let place = matches.get_one::<Place>("url").cloned().ok_or_else(|| Failure::Usage("no URL".into()))?;
     let trial = matches.get_flag("dry-run");
-    refuse_gaps(&place)?;
+    let salvaged = salvage(&place, matches)?;
     let waits = Waits(runtime()?);
     // Opening a file for writing changes it, even when nothing is written to it.
     let access = if trial { Access::Unchanged } else { Access::Present };
@@ -114,6 +115,7 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
     let closed = waits.wait(store.close()).map_err(|error| store_failure(place.as_ref(), error));
     let mut done = done?;
     closed?;
+    done.salvaged = salvaged.or(done.salvaged);
     // In a dry run, wrong checksums of pages are those of the damaged rows too.
     if !trial || (done.removed.is_empty() && done.written.is_empty()) {
         add_damaged_pages(&place, &mut done.left);
@@ -122,27 +124,39 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
     result(&place, &done, trial)
 }
 
-/// Refuses a file of which parts cannot be read: nobody knows what they contained.
-fn refuse_gaps(place: &Place) -> Result<(), Failure> {
-    let Ok(maintenance) = place.maintenance() else { return Ok(()) };
-    let closed = maintenance.inspect(CACHE_BYTES).map_err(|error| store_failure(place.as_ref(), error))?;
-    if closed.pages().is_ok() {
-        return Ok(());
-    }
-    let mut gap = None;
+/// When parts of a file cannot be read, asks, and replaces it by a new file with the rest.
+fn salvage(place: &Place, matches: &ArgMatches) -> Result<Option<Salvaged>, Failure> {
+    let Ok(maintenance) = place.maintenance() else { return Ok(None) };
+    let failed = |error| store_failure(place.as_ref(), error);
+    let closed = maintenance.inspect(CACHE_BYTES).map_err(failed)?;
+    let Err(damage) = closed.pages().map_err(str::to_owned) else { return Ok(None) };
+    let (mut rows, mut gap) = (0u64, None);
+    let mut progress = Progress::count(closed.count(), "rows read");
     closed.walk(&mut |found| {
-        if let Finding::Gap(_, detail) = found {
-            gap = Some(detail);
+        match found {
+            Finding::Gap(_, detail) => gap = Some(detail),
+            Finding::Row(_) | Finding::Damaged(_) => rows += 1,
         }
-        gap.is_none()
+        progress.at(rows);
+        true
     });
-    gap.map_or(Ok(()), |detail| {
-        Err(Failure::Unsuccessful {
+    progress.finish();
+    let Some(detail) = gap else { return Ok(None) };
+    let all = closed.count().map_or_else(|| "an unknown number".to_owned(), |count| count.max(rows).to_string());
+    if matches.get_flag("dry-run") {
+        return Err(Failure::Unsuccessful {
             kind: "damaged",
-            problem: format!("parts of {place} cannot be read, and nothing was changed: {detail}"),
-            hint: "restore the last good backup with `rental-cli store restore`",
-        })
-    })
+            problem: format!("{rows} of {all} rows of {place} can be read ({detail}); nothing was changed"),
+            hint: "without --dry-run the command writes these rows to a new file and keeps this one; or restore the last good backup with `rental-cli store restore`",
+        });
+    }
+    let what = format!(
+        "Replace {place} by a new file with the {rows} of {all} rows that can be read, and keep this one beside it"
+    );
+    confirm(matches, &what)?;
+    // It opens the file by itself.
+    drop(closed);
+    maintenance.salvage(CACHE_BYTES, &damage).map(Some).map_err(failed)
 }
 
 /// Adds wrong checksums of pages whose rows are all sound. A repair of rows cannot correct them.
@@ -172,7 +186,7 @@ fn repair_store(place: &Place, waits: &Waits, store: &dyn Engine, matches: &ArgM
     if !trial && store.is_shared() {
         refuse_running_servers(waits, store).map_err(failed)?;
     }
-    let mut done = Done::default();
+    let mut done = Done { salvaged: store.salvaged().cloned(), ..Done::default() };
     for _ in 0..MOST_PLANS {
         let mut progress = Progress::count(None, "rows checked");
         let plan = repair::plan(store, waits, edge::now(), &mut |rows| progress.at(rows)).map_err(failed)?;
@@ -271,8 +285,14 @@ fn show(place: &Place, done: &Done, trial: bool, session: &Session) -> Result<()
             "object": "store_repair", "store": place.to_string(), "dry_run": trial,
             "sound": done.left.problems == 0 && !(trial && done.count() > 0),
             "removed": done.removed, "written": done.written, "listed": listed, "saved": done.saved,
+            "salvaged": done.salvaged.as_ref().map(|Salvaged { rows, damaged, lost, gaps, kept }| json!({
+                "rows": rows, "damaged": damaged, "lost": lost, "gaps": gaps, "kept": kept,
+            })),
             "left": done.left.problems, "left_listed": done.left.listed,
         }));
+    }
+    if let Some(salvaged) = &done.salvaged {
+        session.out.note(&format!("the file was damaged so that not all of it could be read: {salvaged}"));
     }
     for line in done.lines() {
         output::print(&line)?;
@@ -287,7 +307,7 @@ fn show(place: &Place, done: &Done, trial: bool, session: &Session) -> Result<()
     for file in &done.saved {
         session.out.note(&format!("the removed and replaced rows were saved to {}", file.display()));
     }
-    if done.count() == 0 && done.left.problems == 0 {
+    if done.count() == 0 && done.left.problems == 0 && done.salvaged.is_none() {
         session.out.note("the store has no problems: there is nothing to do");
     }
     Ok(())

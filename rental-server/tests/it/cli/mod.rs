@@ -25,7 +25,7 @@ use std::{
 use tempfile::TempDir;
 
 /// The program and a home of its own.
-struct Cli {
+pub(crate) struct Cli {
     program: PathBuf,
     home: TempDir,
 }
@@ -48,7 +48,7 @@ impl Ran {
 
 impl Cli {
     /// `None` where the program is not built; with `RENTAL_REQUIRE_ALL` it has to be.
-    fn find() -> Option<Self> {
+    pub(crate) fn find() -> Option<Self> {
         let folder = Path::new(env!("CARGO_BIN_EXE_rental-server")).parent().expect("a folder");
         let program = folder.join("rental-cli");
         if !program.is_file() {
@@ -60,7 +60,7 @@ impl Cli {
     }
 
     /// A command line, its words separated by spaces, with the operator's token.
-    fn command(&self, base_url: &str, words: &str) -> Command {
+    pub(crate) fn command(&self, base_url: &str, words: &str) -> Command {
         let mut command = Command::new(&self.program);
         command.env_clear().args(words.split_whitespace()).current_dir(self.home.path());
         command.env("HOME", self.home.path()).env("RENTAL_ADMIN_TOKEN", ADMIN_TOKEN);

@@ -1,44 +1,35 @@
 //! Reads a closed file without changing it, even when the file is damaged.
 //!
 //! redb writes to a file while it opens it and checks its page checksums. Here the file is opened read-only, and these
-//! writes stay in memory. Damaged pages can make redb panic or read in a cycle. This module catches both and continues
-//! after the damaged pages.
+//! writes stay in memory. A file with wrong checksums is read page by page instead; see [`Pages`].
 
 use super::{
     file,
+    pages::Pages,
     read_only::ReadOnlyBackend,
     row,
     tables::{ROWS, Rows, read, unavailable},
 };
-use crate::store::{Finding, Inspection, Key, Record, StoreError, after};
+use crate::store::{Finding, Inspection, Key, Record, StoreError};
 use redb::{
-    Builder, Database, DatabaseError, ReadOnlyDatabase, ReadableDatabase, ReadableTableMetadata, backends::FileBackend,
+    Builder, Database, DatabaseError, ReadOnlyDatabase, ReadableDatabase, ReadableTable, ReadableTableMetadata,
+    StorageError, backends::FileBackend,
 };
 use std::{
     fs::File,
     io,
-    ops::Bound,
     panic::{AssertUnwindSafe, catch_unwind},
-    path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    path::Path,
 };
 
-/// Most reads of the file between two rows. More of them mean that damaged pages refer to each other in a cycle.
-const MOST_READS: u64 = 4096;
-/// Most attempts to continue after damaged pages.
-const MOST_GAPS: usize = 10_000;
-
 /// A file that no program has open, read-only.
-pub struct ClosedFile {
-    path: PathBuf,
-    cache_bytes: usize,
-    versions: file::Versions,
-    open: Mutex<Option<(Database, Arc<Rows>)>>,
-    pages: Result<(), String>,
-    reads_left: Arc<AtomicU64>,
+pub struct ClosedFile(Reader);
+
+enum Reader {
+    /// The checksums of all its pages are right.
+    Sound { rows: Rows, _db: Database },
+    /// Some are not, as the text says.
+    Damaged(Pages, String),
 }
 
 impl ClosedFile {
@@ -52,110 +43,73 @@ impl ClosedFile {
     }
 
     pub(super) fn of(path: &Path, cache_bytes: usize, versions: file::Versions) -> Result<Self, StoreError> {
-        let reads_left = Arc::new(AtomicU64::new(u64::MAX));
-        let mut closed =
-            Self { path: path.to_owned(), cache_bytes, versions, open: Mutex::new(None), pages: Ok(()), reads_left };
-        match closed.database(Pages::Checked) {
-            Ok(open) => closed.open = Mutex::new(Some(open)),
-            Err(StoreError::DamagedStore(detail)) => {
-                closed.reads_left.store(MOST_READS, Ordering::Relaxed);
-                let open = closed.database(Pages::Unchecked).map_err(|_| StoreError::DamagedStore(detail.clone()))?;
-                closed.open = Mutex::new(Some(open));
-                // Its rows may all be sound, and then no backup is needed.
-                closed.pages = Err(detail.trim_end_matches("; restore it from a backup").to_owned());
-            }
-            Err(error) => return Err(error),
-        }
-        Ok(closed)
-    }
-
-    /// Runs `act` with the limit on reads. A panic becomes an error, and the next call opens the file again.
-    fn bounded<T>(&self, act: impl FnOnce(&Rows) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        if self.pages.is_err() {
-            self.reads_left.store(MOST_READS, Ordering::Relaxed);
-        }
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let (db, rows) = match open.take() {
-            Some(open) => open,
-            None => self.database(Pages::Unchecked)?,
-        };
-        let outcome = catch_unwind(AssertUnwindSafe(|| act(&rows)));
-        match outcome {
-            // After a failed read (the limit causes one, too) redb fails all reads of this handle, so it is dropped.
-            Ok(Err(error @ StoreError::Unavailable(_))) => Err(error),
-            Ok(outcome) => {
-                *open = Some((db, rows));
-                outcome
-            }
-            Err(_) => Err(StoreError::DamagedStore("pages on the way to it are damaged".into())),
-        }
-    }
-
-    fn database(&self, pages: Pages) -> Result<(Database, Arc<Rows>), StoreError> {
         let open = AssertUnwindSafe(|| {
-            let (path, versions) = (&self.path, self.versions);
-            let db = unchanged(path, self.cache_bytes, versions, pages, Arc::clone(&self.reads_left))?;
+            let db = unchanged(path, cache_bytes, versions, Checksums::Checked)?;
             let rows = db.begin_read().map_err(unavailable)?.open_table(ROWS).map_err(unavailable)?;
-            Ok((db, Arc::new(rows)))
+            Ok(Reader::Sound { rows, _db: db })
         });
-        catch_unwind(open).unwrap_or_else(|_| Err(cannot_be_opened(&self.path)))
+        match catch_unwind(open).unwrap_or_else(|_| Err(file::damaged(path))) {
+            Ok(sound) => Ok(Self(sound)),
+            Err(StoreError::DamagedStore(damage)) => match Pages::open(path, versions) {
+                // Its rows may all be sound, and then no backup is needed.
+                Ok(pages) => Ok(Self(Reader::Damaged(pages, file::without_advice(&damage).to_owned()))),
+                Err(StoreError::DamagedStore(_)) => Err(StoreError::DamagedStore(damage)),
+                Err(error) => Err(error),
+            },
+            Err(error) => Err(error),
+        }
     }
 }
 
 impl Inspection for ClosedFile {
     fn pages(&self) -> Result<(), &str> {
-        match &self.pages {
-            Ok(()) => Ok(()),
-            Err(detail) => Err(detail),
+        match &self.0 {
+            Reader::Sound { .. } => Ok(()),
+            Reader::Damaged(_, damage) => Err(damage),
         }
     }
 
     fn count(&self) -> Option<u64> {
-        self.bounded(|rows| rows.len().map_err(unavailable)).ok()
+        match &self.0 {
+            Reader::Sound { rows, .. } => rows.len().ok(),
+            Reader::Damaged(pages, _) => Some(pages.count()),
+        }
     }
 
     fn get(&self, key: &Key) -> Result<Option<Record>, StoreError> {
-        self.bounded(|rows| read(rows, key))
+        match &self.0 {
+            Reader::Sound { rows, .. } => read(rows, key),
+            Reader::Damaged(pages, _) => pages.get(key),
+        }
     }
 
     fn walk(&self, each: &mut dyn FnMut(Finding) -> bool) {
-        let (mut from, mut last): (Bound<Vec<u8>>, Option<Vec<u8>>) = (Bound::Unbounded, None);
-        let mut cut = 0;
-        for _ in 0..MOST_GAPS {
-            let range = self.bounded(|rows| {
-                let from = from.as_ref().map(Vec::as_slice);
-                rows.range::<&[u8]>((from, Bound::Unbounded)).map_err(unavailable)
-            });
-            let problem = match range {
-                Ok(mut range) => loop {
-                    let next = self.bounded(|_| {
-                        let Some(next) = range.next() else { return Ok(None) };
-                        let (key, value) = next.map_err(unavailable)?;
-                        let key = Key::from_bytes(key.value());
-                        Ok(Some((key.clone(), row::decode(key, value.value()))))
-                    });
-                    let (key, record) = match next {
-                        Ok(None) => return,
-                        Ok(Some(next)) => next,
-                        Err(error) => break error,
-                    };
-                    if last.as_deref().is_some_and(|last| key.as_bytes() <= last) {
-                        break StoreError::DamagedStore("the keys are out of order".into());
+        let of_row = |key: &[u8], stored: &[u8]| {
+            row::decode(Key::from_bytes(key), stored).map_or_else(Finding::Damaged, Finding::Row)
+        };
+        match &self.0 {
+            Reader::Sound { rows, .. } => {
+                let mut last = None;
+                let mut walk = || -> Result<(), StorageError> {
+                    for found in rows.iter()? {
+                        let (key, stored) = found?;
+                        last = Some(Key::from_bytes(key.value()));
+                        if !each(of_row(key.value(), stored.value())) {
+                            break;
+                        }
                     }
-                    (last, cut) = (Some(key.as_bytes().to_vec()), 0);
-                    let found = record.map_or_else(Finding::Damaged, Finding::Row);
-                    if !each(found) {
-                        return;
-                    }
-                },
-                Err(error) => error,
-            };
-            if cut == 0 && !each(Finding::Gap(last.as_deref().map(Key::from_bytes), problem.to_string())) {
-                return;
+                    Ok(())
+                };
+                if let Err(error) = walk() {
+                    each(Finding::Gap(last, error.to_string()));
+                }
             }
-            cut += 1;
-            let Some(next) = resume_after(last.as_deref(), cut) else { return };
-            from = Bound::Included(next);
+            Reader::Damaged(pages, _) => pages.walk(&mut |found| {
+                each(match found {
+                    Ok((key, stored)) => of_row(key, stored),
+                    Err((after, why)) => Finding::Gap(after, why),
+                })
+            }),
         }
     }
 }
@@ -166,9 +120,8 @@ pub(super) fn open_unchanged(
     cache_bytes: usize,
     versions: file::Versions,
 ) -> Result<Database, StoreError> {
-    let unbounded = Arc::new(AtomicU64::new(u64::MAX));
-    let open = AssertUnwindSafe(|| unchanged(path, cache_bytes, versions, Pages::Unchecked, unbounded));
-    catch_unwind(open).unwrap_or_else(|_| Err(cannot_be_opened(path)))
+    let open = AssertUnwindSafe(|| unchanged(path, cache_bytes, versions, Checksums::AfterCrash));
+    catch_unwind(open).unwrap_or_else(|_| Err(file::damaged(path)))
 }
 
 /// Refuses a file whose version is not accepted before it is opened for writing, because redb then changes the file. Of a
@@ -196,19 +149,20 @@ pub(super) fn refuse_other_version(
     catch_unwind(look).unwrap_or(Ok(()))
 }
 
-fn cannot_be_opened(path: &Path) -> StoreError {
-    StoreError::DamagedStore(format!(
-        "{} is damaged so that it cannot be opened; restore it from a backup",
-        path.display()
-    ))
+/// Whether the checksums of all pages are checked when a file is opened.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Checksums {
+    /// Always.
+    Checked,
+    /// Only when the file was not closed.
+    AfterCrash,
 }
 
 fn unchanged(
     path: &Path,
     cache_bytes: usize,
     versions: file::Versions,
-    pages: Pages,
-    reads_left: Arc<AtomicU64>,
+    checksums: Checksums,
 ) -> Result<Database, StoreError> {
     let failed = |error: io::Error| {
         let next = match error.kind() {
@@ -225,47 +179,10 @@ fn unchanged(
         return Err(StoreError::DamagedStore(problem));
     }
     let file = FileBackend::new(file).map_err(|error| file::refusal(path, error))?;
-    let backend = ReadOnlyBackend::new(file, len, reads_left);
     let mut builder = Builder::new();
-    builder.set_cache_size(cache_bytes).set_check_integrity_on_open(pages == Pages::Checked);
-    let db = builder.create_with_backend(backend).map_err(|error| file::refusal(path, error))?;
+    builder.set_cache_size(cache_bytes).set_check_integrity_on_open(checksums == Checksums::Checked);
+    let db =
+        builder.create_with_backend(ReadOnlyBackend::new(file, len)).map_err(|error| file::refusal(path, error))?;
     file::recognize(&db, path, versions)?;
     Ok(db)
-}
-
-/// Whether the checksums of all pages are checked when a file is opened.
-#[derive(Clone, Copy, Eq, PartialEq)]
-enum Pages {
-    Checked,
-    Unchecked,
-}
-
-/// The key at which reading continues after damaged pages: the first one after all keys that share a prefix with the last
-/// key read. Each attempt removes one more byte from the prefix. After that it tries each later first byte, because every
-/// kind of row has its own.
-fn resume_after(last: Option<&[u8]>, cut: usize) -> Option<Vec<u8>> {
-    let last = last.unwrap_or(&[]);
-    match last.len().checked_sub(cut) {
-        Some(kept) if kept > 0 => Some(after(&Key::from_bytes(&last[..kept])).as_bytes().to_vec()),
-        _ => {
-            let tried = cut.saturating_sub(last.len());
-            let first = last.first().map_or(0, |first| usize::from(*first) + 1);
-            u8::try_from(first + tried).ok().map(|first| vec![first])
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn behind_a_gap_every_later_kind_of_row_is_tried() {
-        let tried = |last: Option<&[u8]>| -> Vec<Vec<u8>> { (1..).map_while(|cut| resume_after(last, cut)).collect() };
-        let all: Vec<Vec<u8>> = (0..=u8::MAX).map(|first| vec![first]).collect();
-        assert_eq!(tried(None), all[1..]);
-        // First after the keys that share a prefix with the last row, then each later first byte.
-        assert_eq!(tried(Some(b"ab")), [vec![vec![b'b']], all[usize::from(b'b')..].to_vec()].concat());
-        assert!(tried(Some(b"r")).contains(&vec![b'w']), "rows of servers lie behind the records");
-    }
 }

@@ -3,6 +3,7 @@
 use super::{
     file::Versions,
     row,
+    salvage::{self, Loss},
     shared::Shared,
     snapshot::Snapshot,
     source::{FromBackend, InFile, Source, Unchanged},
@@ -11,8 +12,8 @@ use super::{
     writer::{self, Job, Outcome},
 };
 use crate::store::{
-    Absent, Answer, Batch, Commit, CommitObserver, DamagedRow, Key, Order, Record, Scanned, Span, Store, StoreError,
-    Tally, WriterStats,
+    Absent, Answer, Batch, Commit, CommitObserver, DamagedRow, Key, Order, Record, Salvaged, Scanned, Span, Store,
+    StoreError, Tally, WriterStats,
 };
 use bytes::Bytes;
 use std::{
@@ -34,15 +35,17 @@ pub struct Redb {
     pub(super) shared: Arc<Shared>,
     queue: Option<SyncSender<Job>>,
     writer: Option<JoinHandle<Result<(), StoreError>>>,
+    salvaged: Option<Salvaged>,
 }
 
 impl Redb {
-    /// Opens or creates the file at `path`; `cache_bytes` bounds redb's page cache.
+    /// Opens or creates the file at `path`; `cache_bytes` bounds redb's page cache. A file of the present version that is
+    /// damaged so that redb cannot open it is replaced by one with the rows that can be read; see [`Redb::salvaged`].
     ///
     /// # Errors
     /// A sentence for the operator: the file is open in another process, damaged, of another version, or cannot be read.
     pub fn open(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
-        Self::start(InFile { path: path.to_owned(), cache_bytes, versions: Versions::Present })
+        Self::open_or_salvage(path, cache_bytes, Versions::Present)
     }
 
     /// Opens or creates the file at `path`, and accepts stores that need an upgrade; see [`crate::upgrade::state`].
@@ -50,7 +53,31 @@ impl Redb {
     /// # Errors
     /// Those of [`Redb::open`], except that a version that can be upgraded is no error.
     pub fn open_any_version(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
-        Self::start(InFile { path: path.to_owned(), cache_bytes, versions: Versions::Upgradable })
+        Self::open_or_salvage(path, cache_bytes, Versions::Upgradable)
+    }
+
+    fn open_or_salvage(path: &Path, cache_bytes: usize, versions: Versions) -> Result<Self, StoreError> {
+        let start = || Self::start(InFile { path: path.to_owned(), cache_bytes, versions });
+        match start() {
+            Err(StoreError::DamagedStore(_)) => {}
+            opened => return opened,
+        }
+        let alone = salvage::alone(path)?;
+        // Another process may have replaced the file in the meantime.
+        let damage = match start() {
+            Err(StoreError::DamagedStore(damage)) => damage,
+            opened => return opened,
+        };
+        let salvaged = salvage::salvage(path, cache_bytes, &damage, Loss::Small, &alone)?;
+        let mut store = start()?;
+        store.salvaged = Some(salvaged);
+        Ok(store)
+    }
+
+    /// What was read of the file when it was opened, if it was damaged so that it could not be opened as it was.
+    #[must_use]
+    pub fn salvaged(&self) -> Option<&Salvaged> {
+        self.salvaged.as_ref()
     }
 
     /// Opens the file at `path` for reading alone, and accepts stores that need an upgrade. The file is not changed: what is
@@ -93,7 +120,7 @@ impl Redb {
         let writer = thread.spawn(move || writer::run(db, Box::new(source), &theirs, &jobs));
         let writer =
             writer.map_err(|error| StoreError::Unavailable(format!("cannot start the writer thread: {error}")))?;
-        Ok(Self { shared, queue: Some(queue), writer: Some(writer) })
+        Ok(Self { shared, queue: Some(queue), writer: Some(writer), salvaged: None })
     }
 
     /// Completes when the engine has failed permanently, and returns the reason. The process should stop then.

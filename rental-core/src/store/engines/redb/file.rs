@@ -12,6 +12,7 @@ use rustix::fs::{Advice, fadvise};
 use std::{
     fs::{self, File},
     io,
+    os::unix::fs::MetadataExt,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     time::Duration,
@@ -69,8 +70,7 @@ pub(super) fn open_watched(
         if make { prepare(&db, versions) } else { recognize(&db, path, versions) }?;
         Ok(db)
     });
-    let damaged = || StoreError::DamagedStore(format!("{} is damaged; restore it from a backup", path.display()));
-    catch_unwind(open).unwrap_or_else(|_| Err(damaged()))
+    catch_unwind(open).unwrap_or_else(|_| Err(damaged(path)))
 }
 
 /// Drops what the system has cached of a file, so that the recovery of a file that was not closed reads what is on the disk.
@@ -168,6 +168,38 @@ impl Unfinished {
     }
 }
 
+/// Most damaged files that are kept beside a store.
+const MOST_KEPT: u32 = 100;
+
+impl Unfinished {
+    /// Gives the file the owner and the mode of the file at `path`.
+    pub(super) fn belongs_to_the_owner_of(&self, path: &Path) -> io::Result<()> {
+        let (own, theirs) = (self.file.as_file(), fs::metadata(path)?);
+        if own.metadata()?.uid() != theirs.uid() || own.metadata()?.gid() != theirs.gid() {
+            std::os::unix::fs::fchown(own, Some(theirs.uid()), Some(theirs.gid()))?;
+        }
+        own.set_permissions(theirs.permissions())
+    }
+
+    /// Gives the file its name. The file that had this name gets the name `PATH.damaged`, or `PATH.damaged-2` and so on.
+    /// At each moment one of the two has the name. Returns the new name of the other one.
+    pub(super) fn replace(self) -> io::Result<PathBuf> {
+        self.file.as_file().sync_all()?;
+        let kept = (1..=MOST_KEPT).map(|n| {
+            let mut name = self.path.clone().into_os_string();
+            name.push(if n == 1 { ".damaged".to_owned() } else { format!(".damaged-{n}") });
+            PathBuf::from(name)
+        });
+        let mut linked = kept.map(|kept| fs::hard_link(&self.path, &kept).map(|()| kept));
+        let taken = |error: &io::Error| error.kind() == io::ErrorKind::AlreadyExists;
+        let free = linked.find(|linked| !linked.as_ref().is_err_and(taken));
+        let kept = free.unwrap_or_else(|| Err(io::Error::other("too many damaged files beside it")))?;
+        self.file.persist(&self.path)?;
+        File::open(directory_of(&self.path))?.sync_all()?;
+        Ok(kept)
+    }
+}
+
 pub(super) fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
 }
@@ -183,10 +215,23 @@ pub(super) fn cannot_make(path: &Path, error: &io::Error) -> StoreError {
     StoreError::Unavailable(format!("cannot make {}: {error}{next}", path.display()))
 }
 
+pub(super) fn damaged(path: &Path) -> StoreError {
+    StoreError::DamagedStore(format!("{} is damaged; restore it from a backup", path.display()))
+}
+
+/// A message about a damaged file without the advice.
+pub(super) fn without_advice(damage: &str) -> &str {
+    damage.trim_end_matches("; restore it from a backup")
+}
+
+pub(super) fn in_use(path: &Path) -> StoreError {
+    StoreError::InUse(format!("{} is in use by another process", path.display()))
+}
+
 pub(super) fn refusal(path: &Path, error: DatabaseError) -> StoreError {
     let shown = path.display();
     match error {
-        DatabaseError::DatabaseAlreadyOpen => StoreError::InUse(format!("{shown} is in use by another process")),
+        DatabaseError::DatabaseAlreadyOpen => in_use(path),
         DatabaseError::Storage(StorageError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
             StoreError::DamagedStore(format!(
                 "{shown} is not a store of this program, or is damaged ({error}); check the path, or restore it from a backup"
@@ -241,13 +286,23 @@ pub(super) fn recognize(db: &impl ReadableDatabase, path: &Path, versions: Versi
 
 /// Checks that the version is accepted.
 fn check_version(db: &impl ReadableDatabase, version: u64, versions: Versions) -> Result<(), StoreError> {
+    accept(version, versions, || {
+        let rows = db.begin_read().map_err(unavailable)?.open_table(ROWS).map_err(unavailable)?;
+        Ok(rows.get(marks::upgrade().as_bytes()).map_err(unavailable)?.is_some())
+    })
+}
+
+/// Checks that a version is accepted; `half` says whether an upgrade is incomplete.
+pub(super) fn accept(
+    version: u64,
+    versions: Versions,
+    half: impl FnOnce() -> Result<bool, StoreError>,
+) -> Result<(), StoreError> {
     versioned::known(version).map_err(StoreError::Unavailable)?;
-    if versions == Versions::Upgradable {
+    if versions == Versions::Upgradable || (version == SCHEMA_VERSION && !half()?) {
         return Ok(());
     }
-    let rows = db.begin_read().map_err(unavailable)?.open_table(ROWS).map_err(unavailable)?;
-    let half = rows.get(marks::upgrade().as_bytes()).map_err(unavailable)?.is_some();
-    if version == SCHEMA_VERSION && !half { Ok(()) } else { Err(StoreError::NeedsUpgrade(needs_upgrade(version))) }
+    Err(StoreError::NeedsUpgrade(needs_upgrade(version)))
 }
 
 /// Writes rows in one transaction.

@@ -5,10 +5,11 @@ use super::{
     engine::Redb,
     file::Versions,
     maintenance::{compact, restore_and_upgrade},
+    salvage::{self, Loss},
 };
 use crate::store::{
     Absent, Access, Answer, CommitObserver, Compacted, Engine, Inspection, Key, Maintenance, Opening, ParsedPlace,
-    Place, Restore, Restoring, Scheme, Snapshot, StoreError, Tally,
+    Place, Restore, Restoring, Salvaged, Scheme, Snapshot, StoreError, Tally,
 };
 use bytes::Bytes;
 use std::{
@@ -80,6 +81,10 @@ impl Maintenance for DataFile {
         file.pages().map_err(|detail| StoreError::DamagedStore(detail.to_owned()))
     }
 
+    fn salvage(&self, cache_bytes: usize, damage: &str) -> Result<Salvaged, StoreError> {
+        salvage::salvage(&self.0, cache_bytes, damage, Loss::Any, &salvage::alone(&self.0)?)
+    }
+
     fn compact(&self, cache_bytes: usize) -> Result<Compacted, StoreError> {
         compact(&self.0, cache_bytes)
     }
@@ -100,6 +105,10 @@ impl Engine for Redb {
 
     fn failed(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
         Box::pin(Self::failed(self))
+    }
+
+    fn salvaged(&self) -> Option<&Salvaged> {
+        Self::salvaged(self)
     }
 
     fn stored<'a>(&'a self, key: &'a Key) -> Answer<'a, Option<Bytes>> {

@@ -5,10 +5,7 @@ use std::{
     collections::{BTreeMap, btree_map::Entry},
     io,
     ops::Bound,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 /// A storage for redb that reads from the file and keeps all writes in memory.
@@ -17,7 +14,6 @@ pub(super) struct ReadOnlyBackend<B> {
     file: B,
     file_len: u64,
     changes: Mutex<Changes>,
-    reads_left: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
@@ -30,10 +26,10 @@ struct Changes {
 const BLOCK: usize = 4096;
 
 impl<B: StorageBackend> ReadOnlyBackend<B> {
-    /// A storage of a file of `len` bytes. After `reads_left` reads, each read fails; [`u64::MAX`] is no limit.
-    pub(super) fn new(file: B, len: u64, reads_left: Arc<AtomicU64>) -> Self {
+    /// A storage of a file of `len` bytes.
+    pub(super) fn new(file: B, len: u64) -> Self {
         let changes = Mutex::new(Changes { len, blocks: BTreeMap::new() });
-        Self { file, file_len: len, changes, reads_left }
+        Self { file, file_len: len, changes }
     }
 
     fn changes(&self) -> MutexGuard<'_, Changes> {
@@ -68,11 +64,6 @@ impl<B: StorageBackend> StorageBackend for ReadOnlyBackend<B> {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        if self.reads_left.load(Ordering::Relaxed) != u64::MAX
-            && self.reads_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_err()
-        {
-            return Err(io::Error::other("the pages lead in circles"));
-        }
         let changes = self.changes();
         if offset.checked_add(out.len() as u64).is_none_or(|end| end > changes.len) {
             return Err(io::ErrorKind::UnexpectedEof.into());

@@ -12,7 +12,6 @@ use redb::{Builder, Database, StorageBackend};
 use std::{
     io::Write,
     path::{Path, PathBuf},
-    sync::{Arc, atomic::AtomicU64},
 };
 
 /// Bytes that must fit on the disk before writes are taken again.
@@ -103,7 +102,7 @@ impl<B: StorageBackend, F: FnMut() -> Option<B> + Send, R: FnMut() -> bool + Sen
     fn open_unchanged(&mut self) -> Result<Database, StoreError> {
         let backend = self.make()?;
         let len = backend.len().map_err(unavailable)?;
-        on(ReadOnlyBackend::new(backend, len, Arc::new(AtomicU64::new(u64::MAX))))
+        on(ReadOnlyBackend::new(backend, len))
     }
 
     fn has_room(&mut self) -> bool {

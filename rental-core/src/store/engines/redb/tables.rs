@@ -28,7 +28,7 @@ pub(super) fn read(rows: &Rows, key: &Key) -> Result<Option<Record>, StoreError>
 pub(super) fn without_panic<T>(act: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
     catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|_| {
         Err(StoreError::DamagedStore(
-            "pages of the file are damaged; `rental-cli store check` lists the damage; restore the file from a backup"
+            "pages of the file are damaged; stop the server and run `rental-cli store repair`, which keeps what can be read, or restore a backup"
                 .into(),
         ))
     })

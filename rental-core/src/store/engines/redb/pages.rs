@@ -1,0 +1,295 @@
+//! Reads a damaged file without redb, which refuses it, panics on some of its pages, or reads in circles.
+//!
+//! It follows redb's file format 3 (redb's `docs/design.md`) from the last commit to the rows. A page that makes no sense is
+//! passed over with what lies below it. Checksums of pages are not looked at: rows have their own.
+
+use super::{
+    file::{self, Versions},
+    row, version,
+};
+use crate::store::{Key, Record, StoreError, marks};
+use std::{
+    fs::{File, TryLockError},
+    io,
+    os::unix::fs::FileExt,
+    path::Path,
+};
+
+/// Bytes of a page of the smallest order.
+const PAGE: u32 = 4096;
+/// The largest order of a page: 4 GiB.
+const MOST_ORDER: u32 = 20;
+/// Most levels of a tree.
+const MOST_LEVELS: u32 = 32;
+const LEAF: u8 = 1;
+const BRANCH: u8 = 2;
+const MAGIC: &[u8; 9] = b"redb\x1A\x0A\xA9\x0D\x0A";
+/// In the flags of the header: the second slot has the last commit.
+const SECOND_SLOT: u8 = 1;
+/// In the flags of the header: the last commit was made in two phases, as all of this engine are. So it is durable.
+const TWO_PHASE_COMMIT: u8 = 4;
+
+/// A file that no program writes while this exists.
+pub(super) struct Pages {
+    file: File,
+    len: u64,
+    /// Bytes of a region: its header and its pages.
+    region: u64,
+    /// Bytes of the header of a region.
+    region_header: u64,
+    rows: Root,
+}
+
+/// The root of a tree.
+#[derive(Clone, Copy)]
+struct Root {
+    page: u64,
+    /// Its own number of pairs.
+    count: u64,
+}
+
+/// A gap in the rows: the last key before it, and the reason.
+pub(super) type Gap = (Option<Key>, String);
+
+/// One step of a walk: a key and its stored value, or a gap.
+pub(super) type Step<'s> = Result<(&'s [u8], &'s [u8]), Gap>;
+
+/// Keys and values of a leaf.
+type Pairs<'p> = Vec<(&'p [u8], &'p [u8])>;
+
+struct Branch<'p> {
+    children: Vec<u64>,
+    /// The highest key that each child but the last one may have; `None` when they make no sense.
+    separators: Option<Vec<&'p [u8]>>,
+}
+
+fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..)?.first_chunk().copied()
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<usize> {
+    number(bytes, at).map(|found| usize::from(u16::from_le_bytes(found)))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    number(bytes, at).map(u32::from_le_bytes)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    number(bytes, at).map(u64::from_le_bytes)
+}
+
+/// The parts of a page that begin at `start` and end at the offsets that are listed at `ends`.
+fn parts(page: &[u8], start: usize, ends: impl Iterator<Item = Option<usize>>) -> Option<Vec<&[u8]>> {
+    let mut start = start;
+    ends.map(|end| {
+        let end = end?;
+        let part = page.get(start..end)?;
+        start = end;
+        Some(part)
+    })
+    .collect()
+}
+
+/// The keys and values of a leaf; `None` when it makes no sense.
+fn pairs(page: &[u8], value_size: Option<usize>) -> Option<Pairs<'_>> {
+    let count = u16_at(page, 2).filter(|count| *count > 0)?;
+    let listed = |at: usize| move |n: usize| u32_at(page, at + 4 * n).map(|end| end as usize);
+    let (keys_end, values_end) = (listed(4), listed(4 + 4 * count));
+    let start = 4 + 4 * count * if value_size.is_none() { 2 } else { 1 };
+    let keys = parts(page, start, (0..count).map(keys_end))?;
+    let values_start = keys_end(count - 1)?;
+    let values = parts(
+        page,
+        values_start,
+        (0..count).map(|n| match value_size {
+            Some(size) => Some(values_start + size * (n + 1)),
+            None => values_end(n),
+        }),
+    )?;
+    Some(keys.into_iter().zip(values).collect())
+}
+
+/// The parts of a branch; `None` when it makes no sense.
+fn branch(page: &[u8]) -> Option<Branch<'_>> {
+    let keys = u16_at(page, 2).filter(|keys| *keys > 0)?;
+    let numbers = 8 + 16 * (keys + 1);
+    let ends = numbers + 8 * (keys + 1);
+    let children = (0..=keys).map(|n| u64_at(page, numbers + 8 * n)).collect::<Option<Vec<u64>>>()?;
+    let separators =
+        parts(page, ends + 4 * keys, (0..keys).map(|n| u32_at(page, ends + 4 * n).map(|end| end as usize)));
+    Some(Branch { children, separators: separators.filter(|keys| keys.is_sorted_by(|a, b| a < b)) })
+}
+
+/// A walk through one tree.
+struct Walk<'e> {
+    value_size: Option<usize>,
+    last: Option<Vec<u8>>,
+    /// The present gap was told.
+    told: bool,
+    /// More pages than the file has mean a circle.
+    pages_left: u64,
+    each: &'e mut dyn FnMut(Step<'_>) -> bool,
+}
+
+impl Walk<'_> {
+    /// Whether to go on.
+    fn gap(&mut self, why: &str) -> bool {
+        let told = std::mem::replace(&mut self.told, true);
+        told || (self.each)(Err((self.last.as_deref().map(Key::from_bytes), why.to_owned())))
+    }
+
+    fn pair(&mut self, key: &[u8], value: &[u8], highest: Option<&[u8]>) -> bool {
+        let rises = self.last.as_deref().is_none_or(|last| last < key);
+        if !rises || highest.is_some_and(|highest| highest < key) {
+            return self.gap("the keys are out of order");
+        }
+        (self.last, self.told) = (Some(key.to_vec()), false);
+        (self.each)(Ok((key, value)))
+    }
+}
+
+impl Pages {
+    /// Opens the file at `path` read-only.
+    ///
+    /// # Errors
+    /// It is open in another process, has a version that is not accepted, or its first pages are damaged.
+    pub(super) fn open(path: &Path, versions: Versions) -> Result<Self, StoreError> {
+        let unreadable = |error: io::Error| StoreError::Unavailable(format!("cannot read {}: {error}", path.display()));
+        let file = File::open(path).map_err(unreadable)?;
+        match file.try_lock_shared() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(file::in_use(path)),
+            Err(TryLockError::Error(error)) => return Err(unreadable(error)),
+        }
+        let len = file.metadata().map_err(unreadable)?.len();
+        let damaged = || file::damaged(path);
+        let head = read(&file, 0, 320).ok_or_else(damaged)?;
+        let mut pages = Self { file, len, region: 0, region_header: 0, rows: Root { page: 0, count: 0 } };
+        let (found, rows) = pages.tables(&head).ok_or_else(damaged)?;
+        pages.rows = rows;
+        file::accept(found, versions, || Ok(pages.get(&marks::upgrade())?.is_some()))?;
+        Ok(pages)
+    }
+
+    /// Reads the header and the list of tables: the schema version, and the root of the rows.
+    fn tables(&mut self, head: &[u8]) -> Option<(u64, Root)> {
+        let flags = *head.get(9)?;
+        let slot = if flags & SECOND_SLOT == 0 { 64 } else { 192 };
+        let known = head.starts_with(MAGIC) && u32_at(head, 12)? == PAGE && *head.get(slot)? == 3;
+        if !known || flags & TWO_PHASE_COMMIT == 0 || *head.get(slot + 1)? == 0 {
+            return None;
+        }
+        let (header, data) = (u64::from(u32_at(head, 16)?), u64::from(u32_at(head, 20)?));
+        (self.region_header, self.region) = (header * u64::from(PAGE), (header + data) * u64::from(PAGE));
+        let list = Root { page: u64_at(head, slot + 8)?, count: 0 };
+        let root = |definition: &[u8]| {
+            let there = *definition.get(9)? != 0;
+            there.then_some(Root { page: u64_at(definition, 10)?, count: u64_at(definition, 1)? })
+        };
+        let (mut rows, mut meta) = (None, None);
+        self.walk_tree(list, None, &mut |found| {
+            match found {
+                Ok((b"rows", definition)) => rows = root(definition),
+                Ok((b"meta", definition)) => meta = root(definition),
+                Ok(_) | Err(_) => {}
+            }
+            true
+        });
+        let mut version = None;
+        self.walk_tree(meta?, Some(8), &mut |found| {
+            if let Ok((name, value)) = found
+                && name == version::NAME.as_bytes()
+            {
+                version = u64_at(value, 0);
+            }
+            true
+        });
+        Some((version?, rows?))
+    }
+
+    /// Number of rows according to the file's own counter.
+    pub(super) fn count(&self) -> u64 {
+        self.rows.count
+    }
+
+    /// Reads all rows by ascending key as they are stored. Calls `each` for every row and for every gap, until it returns
+    /// false.
+    pub(super) fn walk(&self, each: &mut dyn FnMut(Step<'_>) -> bool) {
+        self.walk_tree(self.rows, None, each);
+    }
+
+    fn walk_tree(&self, root: Root, value_size: Option<usize>, each: &mut dyn FnMut(Step<'_>) -> bool) {
+        let pages_left = self.len / u64::from(PAGE);
+        let mut walk = Walk { value_size, last: None, told: false, pages_left, each };
+        self.visit(root.page, None, 0, &mut walk);
+    }
+
+    /// Walks through a page and those below it, which have no key above `highest`. Returns whether to go on.
+    fn visit(&self, page: u64, highest: Option<&[u8]>, level: u32, walk: &mut Walk<'_>) -> bool {
+        walk.pages_left = walk.pages_left.saturating_sub(1);
+        let Some(page) = self.page(page).filter(|_| walk.pages_left > 0 && level < MOST_LEVELS) else {
+            return walk.gap("a page is not there");
+        };
+        match page.first() {
+            Some(&LEAF) => match pairs(&page, walk.value_size) {
+                Some(pairs) => pairs.into_iter().all(|(key, value)| walk.pair(key, value, highest)),
+                None => walk.gap("a page with rows is damaged"),
+            },
+            Some(&BRANCH) => match branch(&page) {
+                Some(Branch { children, separators }) => children.into_iter().enumerate().all(|(n, child)| {
+                    let own = separators.as_ref().and_then(|separators| separators.get(n).copied());
+                    self.visit(child, own.or(highest), level + 1, walk)
+                }),
+                None => walk.gap("a page on the way to rows is damaged"),
+            },
+            _ => walk.gap("a page is damaged"),
+        }
+    }
+
+    /// Reads the record at `key`.
+    ///
+    /// # Errors
+    /// The row is damaged, or the pages that lead to it are.
+    pub(super) fn get(&self, key: &Key) -> Result<Option<Record>, StoreError> {
+        let damaged = || StoreError::DamagedStore("pages on the way to it are damaged".into());
+        let mut at = self.rows.page;
+        for _ in 0..MOST_LEVELS {
+            let page = self.page(at).ok_or_else(damaged)?;
+            match page.first() {
+                Some(&LEAF) => {
+                    let pairs = pairs(&page, None).ok_or_else(damaged)?;
+                    let found = pairs.into_iter().find(|(found, _)| *found == key.as_bytes());
+                    return Ok(found.map(|(_, stored)| row::decode(key.clone(), stored)).transpose()?);
+                }
+                Some(&BRANCH) => {
+                    let Branch { children, separators } = branch(&page).ok_or_else(damaged)?;
+                    let separators = separators.ok_or_else(damaged)?;
+                    let child = separators.partition_point(|separator| *separator < key.as_bytes());
+                    at = children.get(child).copied().ok_or_else(damaged)?;
+                }
+                _ => return Err(damaged()),
+            }
+        }
+        Err(damaged())
+    }
+
+    /// The bytes of a page; `None` when it is not in the file.
+    fn page(&self, number: u64) -> Option<Vec<u8>> {
+        let order = u32::try_from(number >> 59).ok().filter(|order| *order <= MOST_ORDER)?;
+        let (index, region) = (number & (0xF_FFFF >> order), (number >> 20) & 0xF_FFFF);
+        let size = u64::from(PAGE) << order;
+        let start = u64::from(PAGE) + region.checked_mul(self.region)? + self.region_header + index * size;
+        if start.checked_add(size)? > self.len {
+            return None;
+        }
+        read(&self.file, start, usize::try_from(size).ok()?)
+    }
+}
+
+/// Reads bytes of a file; `None` when they cannot be read.
+fn read(file: &File, at: u64, len: usize) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; len];
+    file.read_exact_at(&mut bytes, at).ok()?;
+    Some(bytes)
+}

@@ -1,0 +1,139 @@
+//! Writes what can be read of a file that redb cannot open to a new file, which takes its place.
+//!
+//! After a crash redb checks every page before it opens a file, and one damaged page keeps it from opening. The rows have
+//! checksums of their own, so all rows outside of pages that cannot be read are as good as before. A damaged row is copied
+//! as it is: whoever reads it is told, as in any other file.
+
+use super::{
+    closed_file::ClosedFile,
+    file::{self, Unfinished, Versions, cannot_make, directory_of},
+    pages::Pages,
+    row,
+    tables::{ROWS, unavailable},
+};
+use crate::store::{Inspection as _, Key, SCHEMA_VERSION, Salvaged, StoreError};
+use redb::{Builder, Database};
+use std::{
+    fs::{self, File, TryLockError},
+    path::Path,
+};
+
+/// Most bytes of rows in one transaction.
+const STEP: usize = 32 << 20;
+
+/// Keeps other processes from a salvage in the same directory while it exists.
+pub(super) struct Alone {
+    _directory: File,
+}
+
+/// # Errors
+/// Another process works on a damaged file of this directory.
+pub(super) fn alone(path: &Path) -> Result<Alone, StoreError> {
+    let directory = File::open(directory_of(path)).map_err(unavailable)?;
+    match directory.try_lock() {
+        Ok(()) => Ok(Alone { _directory: directory }),
+        Err(TryLockError::WouldBlock) => Err(StoreError::InUse(format!(
+            "{} is damaged, and another process writes what can be read of it to a new file",
+            path.display()
+        ))),
+        Err(TryLockError::Error(error)) => Err(cannot_make(path, &error)),
+    }
+}
+
+/// How many rows may be lost.
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub(super) enum Loss {
+    /// One row in [`ONE_IN`]. A program that opens a store must not go on with most of it gone.
+    Small,
+    /// Any number: somebody was asked.
+    Any,
+}
+
+/// See [`Loss::Small`].
+const ONE_IN: u64 = 10;
+
+/// Replaces the file at `path` by one with the rows that can be read. The damaged file is kept. `damage` says why it cannot
+/// be opened.
+///
+/// # Errors
+/// Nothing can be read, because the first pages are damaged or the file has another version; too much is lost; there is no
+/// room for the new file. Then nothing has changed.
+pub(super) fn salvage(
+    path: &Path,
+    cache_bytes: usize,
+    damage: &str,
+    loss: Loss,
+    _: &Alone,
+) -> Result<Salvaged, StoreError> {
+    let pages = Pages::open(path, Versions::Present).map_err(|error| match error {
+        StoreError::InUse(_) => error,
+        _ => StoreError::DamagedStore(damage.to_owned()),
+    })?;
+    let write = || {
+        let path = fs::canonicalize(path).map_err(unavailable)?;
+        let unfinished = Unfinished::beside(&path)?;
+        unfinished.belongs_to_the_owner_of(&path).map_err(|error| cannot_make(&path, &error))?;
+        let db = unfinished.database(Builder::new().set_cache_size(cache_bytes))?;
+        file::prepare_version(&db, SCHEMA_VERSION)?;
+        let copied = copy(&pages, &db)?;
+        db.close().map_err(unavailable)?;
+        ClosedFile::open(unfinished.path(), cache_bytes)?.pages().map_err(|detail| {
+            StoreError::Unavailable(format!("what was written could not be read back ({detail}); check the disk"))
+        })?;
+        Ok((path, unfinished, copied))
+    };
+    let (path, unfinished, copied) = write().map_err(|error: StoreError| {
+        StoreError::Unavailable(format!(
+            "{damage}; what can be read of it could not be written to a new file beside it: {error}"
+        ))
+    })?;
+    let lost = pages.count().saturating_sub(copied.rows);
+    if loss == Loss::Small && lost.saturating_mul(ONE_IN) > copied.rows {
+        return Err(StoreError::DamagedStore(format!(
+            "{damage}; {} of {} rows can be read, and `rental-cli store repair` keeps them",
+            copied.rows,
+            pages.count()
+        )));
+    }
+    let kept = unfinished.replace().map_err(|error| cannot_make(&path, &error))?;
+    Ok(Salvaged { lost, kept, ..copied })
+}
+
+/// Copies all rows that can be read.
+fn copy(pages: &Pages, db: &Database) -> Result<Salvaged, StoreError> {
+    let mut salvaged = Salvaged::default();
+    let (mut waiting, mut size, mut written) = (Vec::new(), 0, Ok(()));
+    pages.walk(&mut |found| {
+        match found {
+            Ok((key, stored)) => {
+                let key = Key::from_bytes(key);
+                salvaged.rows += 1;
+                salvaged.damaged += u64::from(row::split(&key, stored).is_err());
+                size += key.as_bytes().len() + stored.len();
+                waiting.push((key, stored.to_vec()));
+            }
+            Err(_) => salvaged.gaps += 1,
+        }
+        if size > STEP {
+            written = add(db, &waiting);
+            (size, waiting) = (0, Vec::new());
+        }
+        written.is_ok()
+    });
+    written?;
+    add(db, &waiting)?;
+    Ok(salvaged)
+}
+
+/// Writes stored rows in one transaction.
+fn add(db: &Database, stored: &[(Key, Vec<u8>)]) -> Result<(), StoreError> {
+    let mut transaction = db.begin_write().map_err(unavailable)?;
+    transaction.set_two_phase_commit(true);
+    {
+        let mut rows = transaction.open_table(ROWS).map_err(unavailable)?;
+        for (key, stored) in stored {
+            drop(rows.insert(key.as_bytes(), stored.as_slice()).map_err(unavailable)?);
+        }
+    }
+    transaction.commit().map_err(unavailable)
+}

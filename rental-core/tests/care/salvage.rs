@@ -1,0 +1,285 @@
+//! A damaged file that was not closed: redb does not open it, and nothing but the damaged rows is lost all the same.
+
+use crate::fleet::{CACHE, dump, dump_file, fleet, wait};
+use rental_core::store::{
+    Batch, Commit, Key, Record, Span, Store, StoreError, after, place,
+    redb::{ClosedFile, Redb, compact},
+};
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::{FileExt, MetadataExt, PermissionsExt},
+    path::PathBuf,
+};
+
+/// Size of a page of redb, in bytes.
+const PAGE: usize = 4096;
+
+/// A store that a crash left behind.
+struct Crashed {
+    _directory: tempfile::TempDir,
+    path: PathBuf,
+    bytes: Vec<u8>,
+    rows: Vec<Record>,
+}
+
+impl Crashed {
+    fn of(rentals: usize) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, crashed) = (directory.path().join("a.redb"), directory.path().join("b/b.redb"));
+        fs::create_dir(crashed.parent().unwrap()).unwrap();
+        fleet(&path, rentals);
+        // Little of the file is out of use then.
+        compact(&path, CACHE).unwrap();
+        let rows = dump_file(&path);
+        let store = Redb::open(&path, CACHE).unwrap();
+        assert_eq!(wait(store.commit(again(&rows[0]))), Ok(Commit::Applied));
+        // Before the writer has time to save what makes a recovery short.
+        let bytes = fs::read(&path).unwrap();
+        Self { _directory: directory, path: crashed, bytes, rows: { dump(&store) } }
+    }
+
+    /// Makes the file anew, with these changes.
+    fn damaged(&self, change: impl FnOnce(&mut [u8])) -> Vec<u8> {
+        for file in self.beside() {
+            fs::remove_file(file).unwrap();
+        }
+        let mut bytes = self.bytes.clone();
+        change(&mut bytes);
+        fs::write(&self.path, &bytes).unwrap();
+        bytes
+    }
+
+    /// All files of the directory.
+    fn beside(&self) -> Vec<PathBuf> {
+        let files = fs::read_dir(self.path.parent().unwrap()).unwrap();
+        let mut files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+        files.sort();
+        files
+    }
+
+    fn kept(&self) -> PathBuf {
+        self.path.with_file_name("b.redb.damaged")
+    }
+
+    /// The leaves that have rows of the store: where each begins, and how many rows it has.
+    fn leaves(&self) -> Vec<(usize, usize)> {
+        let is_ours = |page: &[u8]| {
+            let shown = self.rows.iter().filter(|row| row.value.len() > 40).take_while(|row| !row.value.is_empty());
+            shown.filter(|row| page.windows(row.value.len()).any(|part| part == row.value)).count() > 1
+        };
+        let pages = self.bytes.chunks(PAGE).enumerate().skip(1);
+        let leaves = pages.filter(|(_, page)| page[0] == 1 && is_ours(page));
+        leaves.map(|(at, page)| (at * PAGE, usize::from(u16::from_le_bytes([page[2], page[3]])))).collect()
+    }
+}
+
+/// Writes a row as it is.
+fn again(row: &Record) -> Batch {
+    let mut batch = Batch::default();
+    batch.replace(row.key.clone(), row.revision, row.value.clone());
+    batch
+}
+
+/// What is served of each row of a store, and the keys of damaged rows.
+fn served(store: &Redb) -> (BTreeMap<Key, Record>, Vec<Key>) {
+    let (mut sound, mut damaged, mut span) = (BTreeMap::new(), Vec::new(), Span::everything());
+    loop {
+        let rows = wait(store.scan(&span, 500)).unwrap();
+        let Some(last) = rows.last() else { return (sound, damaged) };
+        span.from = after(last.as_ref().map_or_else(|row| &row.key, |row| &row.key));
+        for row in rows {
+            match row {
+                Ok(row) => drop(sound.insert(row.key.clone(), row)),
+                Err(row) => damaged.push(row.key.clone()),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_damaged_row_of_a_crashed_store_is_told_and_every_other_one_is_served() {
+    let crashed = Crashed::of(30);
+    let within = |value: &[u8], other: &[u8]| other.windows(value.len()).any(|part| part == value);
+    let alone = |row: &&Record| {
+        row.value.len() > 100 && crashed.rows.iter().filter(|other| within(&row.value, &other.value)).count() == 1
+    };
+    for row in crashed.rows.iter().filter(alone).step_by(11).take(8) {
+        let bytes = crashed.damaged(|bytes| {
+            let places = bytes.windows(row.value.len()).enumerate().filter(|(_, part)| *part == row.value);
+            let places: Vec<usize> = places.map(|(at, _)| at).collect();
+            assert!(!places.is_empty());
+            places.into_iter().for_each(|at| bytes[at + 50] ^= 4);
+        });
+        fs::set_permissions(&crashed.path, PermissionsExt::from_mode(0o640)).unwrap();
+        assert!(ClosedFile::open(&crashed.path, CACHE).is_ok(), "it can be checked");
+        assert!(fs::read(&crashed.path).unwrap() == bytes, "and a check changes nothing");
+        let store = Redb::open(&crashed.path, CACHE).unwrap();
+        let told = store.salvaged().unwrap().clone();
+        assert_eq!((told.rows, told.damaged, told.lost, told.gaps), (crashed.rows.len() as u64, 1, 0, 0));
+        let (sound, damaged) = served(&store);
+        assert_eq!(damaged, std::slice::from_ref(&row.key));
+        assert!(crashed.rows.iter().filter(|one| one.key != row.key).eq(sound.values()), "each other row");
+        assert_eq!(wait(store.commit(again(sound.values().next().unwrap()))), Ok(Commit::Applied));
+        store.close().unwrap();
+        // The damaged file is kept as it was, and nothing else is left.
+        assert_eq!(told.kept, crashed.kept());
+        assert_eq!(crashed.beside(), [crashed.path.clone(), crashed.kept()]);
+        assert!(fs::read(crashed.kept()).unwrap() == bytes);
+        assert_eq!(fs::metadata(&crashed.path).unwrap().mode() & 0o777, 0o640);
+        assert!(Redb::open(&crashed.path, CACHE).unwrap().salvaged().is_none(), "only once");
+    }
+}
+
+#[test]
+fn a_page_without_structure_loses_its_own_rows_and_no_others() {
+    let crashed = Crashed::of(60);
+    let leaves = crashed.leaves();
+    assert!(leaves.len() > 10, "{}", leaves.len());
+    let mut lost_some = 0;
+    for (at, rows) in leaves {
+        crashed.damaged(|bytes| bytes[at..at + 200].fill(0xA7));
+        let store = Redb::open(&crashed.path, CACHE).unwrap();
+        let (sound, damaged) = served(&store);
+        assert!(damaged.is_empty() && sound.values().all(|row| crashed.rows.contains(row)), "page at {at}");
+        let lost = crashed.rows.len() - sound.len();
+        // None, when the page is out of use.
+        assert!(lost == 0 || lost == rows, "page at {at}: {lost} of {rows} rows");
+        if lost > 0 {
+            lost_some += 1;
+            let told = store.salvaged().unwrap();
+            assert_eq!((told.lost, told.gaps), (lost as u64, 1), "{told}");
+        }
+    }
+    assert!(lost_some > 5, "{lost_some}");
+}
+
+/// `RENTAL_BIT_ROT=1000` flips a thousand bits.
+#[test]
+fn a_bit_flipped_anywhere_in_a_crashed_store_is_never_served_and_hardly_ever_stops_it() {
+    let flips = std::env::var("RENTAL_BIT_ROT").ok().and_then(|flips| flips.parse().ok()).unwrap_or(100);
+    let crashed = Crashed::of(60);
+    let used: Vec<usize> =
+        (0..crashed.bytes.len() / 512).filter(|at| crashed.bytes[at * 512..][..512].iter().any(|b| *b != 0)).collect();
+    let mut state = 1147u64;
+    let mut roll = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let (mut closed_off, mut salvaged, mut most_lost) = (0, 0, 0);
+    for flip in 0..flips {
+        let (at, bit) = (used[roll(used.len())] * 512 + roll(512), roll(8));
+        crashed.damaged(|bytes| bytes[at] ^= 1 << bit);
+        let store = match Redb::open(&crashed.path, CACHE) {
+            Ok(store) => store,
+            Err(StoreError::DamagedStore(_)) => {
+                closed_off += 1;
+                continue;
+            }
+            Err(error) => panic!("flip {flip} of bit {bit} of byte {at}: {error}"),
+        };
+        salvaged += u32::from(store.salvaged().is_some());
+        let (sound, damaged) = served(&store);
+        // Index entries have no value, so a flipped bit in a key is another entry, which `store check` lists.
+        let wrong = sound.values().filter(|row| !row.value.is_empty() && !crashed.rows.contains(row)).count();
+        assert_eq!(wrong, 0, "flip {flip} of bit {bit} of byte {at}");
+        most_lost = most_lost.max(crashed.rows.len().saturating_sub(sound.len() + damaged.len()));
+        assert_eq!(wait(store.commit(again(sound.values().next().unwrap()))), Ok(Commit::Applied));
+        store.close().unwrap();
+    }
+    println!("{flips} flips: {salvaged} salvaged, {closed_off} closed off, at most {most_lost} rows lost");
+    assert!(salvaged * 3 > flips, "{salvaged} of {flips}");
+    assert!(closed_off * 20 <= flips, "{closed_off} of {flips} keep the store from opening");
+}
+
+#[test]
+fn of_programs_that_open_a_damaged_store_at_once_one_gets_it() {
+    let crashed = Crashed::of(20);
+    let (at, _) = crashed.leaves()[2];
+    for _ in 0..5 {
+        crashed.damaged(|bytes| bytes[at + 2000] ^= 1);
+        let opened: Vec<Result<Redb, StoreError>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| Redb::open(&crashed.path, CACHE))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let refused = opened.iter().filter_map(|store| store.as_ref().err());
+        assert!(
+            refused.clone().all(|error| matches!(error, StoreError::InUse(_))),
+            "{:?}",
+            refused.collect::<Vec<_>>()
+        );
+        let [store] = &opened.iter().flatten().collect::<Vec<_>>()[..] else { panic!("more than one has it") };
+        let (sound, damaged) = served(store);
+        assert_eq!(sound.len() + damaged.len(), crashed.rows.len());
+        let row = sound.values().next().unwrap().clone();
+        assert_eq!(wait(store.commit(again(&row))), Ok(Commit::Applied));
+        drop(opened);
+        // What was acknowledged is in the file that has the name.
+        let store = Redb::open(&crashed.path, CACHE).unwrap();
+        assert_eq!(served(&store).0[&row.key].revision, row.revision + 1);
+        assert_eq!(crashed.beside(), [crashed.path.clone(), crashed.kept()]);
+    }
+}
+
+#[test]
+fn a_store_with_most_of_its_rows_gone_is_not_opened_unless_somebody_says_so() {
+    let crashed = Crashed::of(60);
+    let leaves = crashed.leaves();
+    let bytes = crashed.damaged(|bytes| leaves.iter().step_by(2).for_each(|(at, _)| bytes[*at..at + 200].fill(0xA7)));
+    let Err(StoreError::DamagedStore(refused)) = Redb::open(&crashed.path, CACHE).map(drop) else { panic!("it opens") };
+    assert!(refused.contains("rows can be read, and `rental-cli store repair` keeps them"), "{refused}");
+    assert!(fs::read(&crashed.path).unwrap() == bytes);
+    assert_eq!(crashed.beside(), std::slice::from_ref(&crashed.path));
+    let url = format!("redb:{}", crashed.path.display());
+    let place = place(&url).unwrap();
+    let told = place.maintenance().unwrap().salvage(CACHE, "damaged").unwrap();
+    let store = Redb::open(&crashed.path, CACHE).unwrap();
+    let (sound, damaged) = served(&store);
+    assert_eq!((sound.len() as u64, damaged.len()), (told.rows, 0));
+    assert!(told.lost > told.rows / 10 && told.gaps > 1, "{told}");
+}
+
+#[test]
+fn a_file_without_its_first_pages_is_no_store() {
+    let crashed = Crashed::of(5);
+    let refuses = |change: &dyn Fn(&mut [u8])| {
+        let bytes = crashed.damaged(change);
+        let refused = Redb::open(&crashed.path, CACHE).map(drop).unwrap_err();
+        assert!(matches!(&refused, StoreError::DamagedStore(why) if !why.contains("repair")), "{refused:?}");
+        assert!(fs::read(&crashed.path).unwrap() == bytes);
+        assert_eq!(crashed.beside(), std::slice::from_ref(&crashed.path));
+    };
+    refuses(&|bytes| bytes[0] ^= 1);
+    // Both commit slots.
+    refuses(&|bytes| bytes[64..320].fill(7));
+    fs::write(&crashed.path, b"").unwrap();
+    assert!(Redb::open(&crashed.path, CACHE).is_err(), "an empty file is no new store");
+}
+
+/// Not only a file that a crash left: an open store whose page has no structure fails at the first write into it.
+#[test]
+fn a_store_that_failed_at_a_page_without_structure_goes_on_when_it_is_opened_again() {
+    let crashed = Crashed::of(60);
+    let mut failed = 0;
+    for (at, _) in crashed.leaves().into_iter().step_by(3) {
+        crashed.damaged(|_| {});
+        // Without a cache it reads what happens to the file.
+        let store = Redb::open(&crashed.path, 0).unwrap();
+        fs::File::options().write(true).open(&crashed.path).unwrap().write_all_at(&[0xA7; 200], at as u64).unwrap();
+        let outcomes: Vec<_> = crashed.rows.iter().map(|row| wait(store.commit(again(row)))).collect();
+        drop(store);
+        if outcomes.iter().all(|outcome| outcome == &Ok(Commit::Applied)) {
+            continue;
+        }
+        failed += 1;
+        let store = Redb::open(&crashed.path, CACHE).unwrap();
+        assert!(store.salvaged().is_some(), "{outcomes:?}");
+        let (sound, _) = served(&store);
+        for (row, outcome) in crashed.rows.iter().zip(&outcomes) {
+            let expected = row.revision + u64::from(*outcome == Ok(Commit::Applied));
+            assert!(sound.get(&row.key).is_none_or(|there| there.revision == expected), "{:?}", row.key);
+        }
+        assert_eq!(wait(store.commit(again(sound.values().next().unwrap()))), Ok(Commit::Applied));
+    }
+    assert!(failed > 3, "{failed}");
+}
