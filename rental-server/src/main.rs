@@ -69,7 +69,7 @@ use rental_core::{
     store::{Engine, Place},
 };
 use std::{
-    io::{ErrorKind, Write},
+    io::{self, ErrorKind, Write},
     net::{SocketAddr, TcpListener as StdListener},
     path::Path,
     process::ExitCode,
@@ -91,7 +91,7 @@ fn main() -> ExitCode {
         Err(error) => return usage(&error),
     };
     if let Some(kind) = config.generate {
-        let printed = config::generate(kind, Config::command()).and_then(|text| std::io::stdout().write_all(&text));
+        let printed = config::generate(kind, Config::command()).and_then(|text| io::stdout().write_all(&text));
         return printed.map_or_else(|error| fail(&format!("cannot print: {error}")), |()| ExitCode::SUCCESS);
     }
     // One TLS provider for the process; the first call wins and there is only this one.
@@ -134,7 +134,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     let lines: Vec<&str> = text.lines().filter(said).map(str::trim).collect();
     // A list of flags follows its colon on lines of its own.
     let text = lines.join("; ").replace(":; ", ": ");
-    eprintln!("rental-server: {}; see --help", text.trim_start_matches("error: "));
+    say(&format!("{}; see --help", text.trim_start_matches("error: ")));
     ExitCode::from(2)
 }
 
@@ -147,8 +147,13 @@ fn check_health(config: &Config) -> ExitCode {
 }
 
 fn fail(message: &str) -> ExitCode {
-    eprintln!("rental-server: {message}");
+    say(message);
     ExitCode::FAILURE
+}
+
+/// One line on stderr. That nobody reads it (a closed pipe, a full disk) changes nothing else.
+fn say(message: &str) {
+    let _ = writeln!(io::stderr(), "rental-server: {message}");
 }
 
 /// The most connections of clients and operators and attempts of webhooks at the same time.
@@ -166,9 +171,11 @@ fn start_logging(config: &Config) {
     };
     // Other crates speak up from warnings on; this one from the level asked for. What h2 warns of, clients can cause at will.
     let filter = tracing_subscriber::EnvFilter::new(format!("warn,h2=error,rental_server={level},rental_core={level}"));
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    // A line that cannot be written is lost. To report that on stderr, too, would panic.
+    let lines = lines.log_internal_errors(false);
     match config.log_format {
-        LogFormat::Text => lines.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init(),
+        LogFormat::Text => lines.with_ansi(io::IsTerminal::is_terminal(&io::stderr())).init(),
         LogFormat::Json => lines.json().init(),
     }
 }
@@ -425,7 +432,7 @@ fn connection_limits(config: &Config) -> ConnectionLimits {
 }
 
 fn announce(base_urls: &[String], token: Option<&Path>) {
-    let mut out = std::io::stdout().lock();
+    let mut out = io::stdout().lock();
     let base_url = base_urls.first().map_or("", String::as_str);
     // A closed stdout is no reason not to serve.
     let _ = writeln!(out, "rental-server {} listening on {base_url}", env!("CARGO_PKG_VERSION"));

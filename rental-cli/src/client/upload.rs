@@ -120,12 +120,13 @@ fn stop_flag() -> io::Result<Arc<AtomicBool>> {
 }
 
 fn interrupted(rows: u64) -> Failure {
-    let problem = match rows {
-        0 => "interrupted before the server reported a row; it may have imported some".into(),
-        1 => "interrupted after 1 row; what the server imported stays".into(),
-        rows => format!("interrupted after {rows} rows; what the server imported stays"),
+    let reported = match rows {
+        0 => "the server had reported no row".to_owned(),
+        1 => "the server had reported 1 row".to_owned(),
+        rows => format!("the server had reported {rows} rows"),
     };
-    let hint = "import the file again: rows that were imported are not imported twice";
+    let problem = format!("interrupted: {reported}, and goes on with the file if it has all of it");
+    let hint = "`rental-cli audit list` says when it is done, with the counts; to be sure of all rows, import the file again: none is imported twice";
     Failure::Interrupted { problem, hint }
 }
 

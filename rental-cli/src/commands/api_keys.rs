@@ -14,7 +14,6 @@ use crate::{
 };
 use clap::{ArgMatches, Command};
 use rental_core::{request::body::Verb, resources::api_key::SPEC};
-use std::time::Duration;
 
 pub(crate) const GROUP: Group = Group { name: "api-keys", command, run };
 
@@ -53,9 +52,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         "create" => create(matches, session),
         "rotate" => {
             let id = collection::text(matches, "id");
-            if matches.get_one::<Duration>("overlap").is_some_and(Duration::is_zero) {
-                confirm::confirm_on_terminal(matches, &format!("Replace API key {id}, which stops working at once"))?;
-            }
+            collection::confirm_replacing(matches, &format!("API key {id}"))?;
             let keeper = Keeper::read(matches, true, session)?;
             let request =
                 Request::post(Access::Operator, &[SPEC.plural, id, verb], Some(collection::overlap_body(matches)));

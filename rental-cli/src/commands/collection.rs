@@ -3,7 +3,7 @@
 use crate::{
     client::{access::Access, request::Request},
     commands::{
-        by_field, by_number, candidates,
+        by_field, by_number, candidates, confirm,
         fields::{self, Body},
         group::with_examples,
         json_text::JsonText,
@@ -117,6 +117,16 @@ pub(crate) fn overlap(help: &'static str) -> Arg {
 pub(crate) fn overlap_body(matches: &ArgMatches) -> String {
     let overlap = matches.get_one::<Duration>("overlap").copied().unwrap_or_default();
     format!("{{\"overlap_seconds\":{}}}", overlap.as_secs())
+}
+
+/// Asks on a terminal when there is no overlap: what is replaced, such as `API key ID`, stops working at once.
+pub(crate) fn confirm_replacing(matches: &ArgMatches, what: &str) -> Result<(), Failure> {
+    match matches.get_one::<Duration>("overlap") {
+        Some(overlap) if overlap.is_zero() => {
+            confirm::confirm_on_terminal(matches, &format!("Replace {what}, which stops working at once"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Adds the flags of every command that writes.

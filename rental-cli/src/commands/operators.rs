@@ -40,7 +40,8 @@ fn command() -> Command {
                 "Replace the token; the old token keeps working during the overlap",
                 &rotate,
             )
-            .arg(collection::overlap("How long the old token keeps working, at most 30d")),
+            .arg(collection::overlap("How long the old token keeps working, at most 30d"))
+            .arg(confirm::yes_on_terminal()),
         )
         .subcommand(
             collection::action(&SPEC, "revoke", "Revoke an operator and its tokens immediately", &revoke)
@@ -58,6 +59,10 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
             shown_once(&COLLECTION.create(matches, session, body)?, session)
         }
         "rotate" => {
+            collection::confirm_replacing(
+                matches,
+                &format!("the token of operator {}", collection::text(matches, "id")),
+            )?;
             let body = Some(collection::overlap_body(matches));
             shown_once(&COLLECTION.act(verb, body, matches, session)?, session)
         }

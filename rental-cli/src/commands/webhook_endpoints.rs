@@ -66,7 +66,9 @@ fn command() -> Command {
         )))
         .subcommand(action("disable", "Disable an endpoint; its deliveries wait until it is enabled", &disable))
         .subcommand(
-            action("rotate-secret", "Replace the secret; both secrets sign during the overlap", &rotate).arg(overlap),
+            action("rotate-secret", "Replace the secret; both secrets sign during the overlap", &rotate)
+                .arg(overlap)
+                .arg(confirm::yes_on_terminal()),
         )
         .subcommand(with_examples(
             Command::new("test").about("Send an example event now and show the result").arg(collection::id(&SPEC)),
@@ -94,6 +96,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
             shown_once(&response, session)
         }
         "rotate-secret" => {
+            collection::confirm_replacing(matches, &format!("the secret of webhook endpoint {}", text(matches, "id")))?;
             let response =
                 COLLECTION.act("rotate_secret", Some(collection::overlap_body(matches)), matches, session)?;
             shown_once(&response, session)?;

@@ -30,7 +30,7 @@ const OF_TYPES: &[(&str, &[&str], &[&str])] = &[
     ("customer", &["id", "full_name", "email"], &["phone", "source_channel", "created_at"]),
     (
         "rental",
-        &["id", "vehicle_id", "customer_id", "start_date", "end_date", "final_price", "status"],
+        &["id", "vehicle_id", "customer_id", "start_date", "end_date", "status", "final_price"],
         &["booking_id", "rental_days", "created_at"],
     ),
     ("block", &["id", "vehicle_id", "start_date", "end_date", "reason", "status"], &["source"]),

@@ -6,9 +6,11 @@ use crate::{
     terminal,
 };
 
-const OLDER: [&[&str]; 6] = [
+const OLDER: [&[&str]; 8] = [
     &["api-keys", "revoke", "1"],
     &["api-keys", "rotate", "1", "--overlap", "0s"],
+    &["operators", "rotate", "1", "--overlap", "0s"],
+    &["webhook-endpoints", "rotate-secret", "1", "--overlap", "0s"],
     &["invoices", "void", INVOICE],
     &["invoices", "credit", INVOICE, "--reason", "Kindness"],
     &["webhook-endpoints", "delete", "1"],

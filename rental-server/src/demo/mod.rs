@@ -308,7 +308,7 @@ fn violation(n: usize, rental: &Value, vehicles: &[Value]) -> Value {
         "vehicle_id": rental["vehicle_id"], "customer_id": if n.is_multiple_of(2) { rental["customer_id"].clone() } else { Value::Null },
         "plate": plate(place_of(rental, vehicles)), "state": "NY",
         "issue_date": format!("{}/{}/{}", &date[5..7], &date[8..], &date[..4]),
-        "violation_time": format!("{:02}:{:02}{}", 1 + n % 11, n * 17 % 60, if n.is_multiple_of(2) { "A" } else { "P" }),
+        "issued_on": date, "violation_time": format!("{:02}:{:02}{}", 1 + n % 11, n * 17 % 60, if n.is_multiple_of(2) { "A" } else { "P" }),
         "violation": what, "fine_amount": fine, "penalty_amount": penalty, "interest_amount": 0, "reduction_amount": 0,
         "payment_amount": paid, "issuing_agency": agency,
     })

@@ -197,7 +197,11 @@ function choices(body) {
       const use = make("button", { type: "button", "aria-label": `Use ${name[0]}` }, "Use");
       use.addEventListener("click", () => {
         offer(item.object, item.id);
-        all("button", use.closest("ul")).forEach((button) => { button.textContent = button === use ? "Used" : "Use"; });
+        all("button", use.closest("ul")).forEach((button) => {
+          const [word, before] = button === use ? ["Used", "Use"] : ["Use", "Used"];
+          if (button.textContent === before) button.ariaLabel = button.ariaLabel.replace(before, word);
+          button.textContent = word;
+        });
       });
       return make("li", {}, use, name.filter(Boolean).join(", "), make("small", {}, item.id));
     });
