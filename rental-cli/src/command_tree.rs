@@ -2,7 +2,7 @@
 
 use crate::{
     commands::{
-        GROUPS, SINGLE_COMMANDS, candidates, config, doctor,
+        GROUPS, SINGLE_COMMANDS, candidates, config, doctor, fields,
         group::with_examples,
         login,
         session::{Session, api},
@@ -87,6 +87,11 @@ pub(crate) fn command() -> Command {
     candidates::offered(framed(with_examples(command, &examples)))
 }
 
+/// What was parsed for the command at the end of a command line.
+fn leaf(matches: &ArgMatches) -> &ArgMatches {
+    matches.subcommand().map_or(matches, |(_, matches)| leaf(matches))
+}
+
 /// Runs the command that a parsed command line names.
 pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), Failure> {
     let Some((name, group_matches)) = matches.subcommand() else {
@@ -94,6 +99,7 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), Failure> {
     };
     let filter = matches.get_one::<String>("jq").map(|expression| Filter::compile(expression)).transpose()?;
     let out = Output::new(matches.get_flag("json"), matches.get_flag("quiet"), filter);
+    let out = out.with_columns(fields::columns(leaf(group_matches)));
     let out = if matches.get_flag("no_pager") { out.without_pager() } else { out };
     let Some(group) = GROUPS.iter().chain(SINGLE_COMMANDS).find(|group| group.name == name) else {
         return match name {

@@ -41,20 +41,21 @@ pub(crate) fn list(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
 /// Builds `get ID`.
 pub(crate) fn get(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
     let about = format!("Show one {}", display_name(spec.object));
-    with_examples(Command::new("get").about(about).arg(id(spec)), examples)
+    with_examples(Command::new("get").about(about).arg(id(spec)).arg(fields::columns_of(spec)), examples)
 }
 
 /// Builds `create`, with a flag for each field.
 pub(crate) fn create(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
     let about = format!("Create {}", with_article(spec));
-    with_examples(writing(Command::new("create").about(about).args(fields::field_args(spec, Verb::Create))), examples)
+    let command = Command::new("create").about(about).args(fields::field_args(spec, Verb::Create));
+    with_examples(writing(command.arg(fields::columns_of(spec))), examples)
 }
 
 /// Builds `update ID`, with a flag for each field.
 pub(crate) fn update(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
     let about = format!("Change {}; omitted fields keep their value", with_article(spec));
     let command = Command::new("update").about(about).arg(id(spec)).args(fields::field_args(spec, Verb::Update));
-    with_examples(writing(command), examples)
+    with_examples(writing(command.arg(fields::columns_of(spec))), examples)
 }
 
 /// Builds `attach ID --customer ID`, for resources whose only change is the customer.
@@ -62,7 +63,8 @@ pub(crate) fn attach(spec: &'static ResourceSpec, examples: &[&str]) -> Command 
     let about = format!("Attach {} to the customer who pays it", with_article(spec));
     let customer = fields::field_args(spec, Verb::Update).into_iter().filter(|arg| arg.get_id() == "customer_id");
     let customer = customer.map(|arg| arg.required(true).help("Customer to bill; '' removes the customer"));
-    with_examples(writing(Command::new("attach").about(about).arg(id(spec)).args(customer)), examples)
+    let command = Command::new("attach").about(about).arg(id(spec)).args(customer);
+    with_examples(writing(command.arg(fields::columns_of(spec))), examples)
 }
 
 /// Builds `VERB ID`, an action on one object.
@@ -72,7 +74,7 @@ pub(crate) fn action(
     about: &'static str,
     examples: &[&str],
 ) -> Command {
-    with_examples(writing(Command::new(verb).about(about).arg(id(spec))), examples)
+    with_examples(writing(Command::new(verb).about(about).arg(id(spec)).arg(fields::columns_of(spec))), examples)
 }
 
 /// Adds `--expires-in` to the command that creates a key or token.

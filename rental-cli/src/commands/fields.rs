@@ -21,6 +21,8 @@ use rental_core::{
 };
 
 /// Field with the organization, in bodies of the operator's API.
+/// The flag that chooses what is shown.
+const COLUMNS: &str = "columns";
 const ORGANIZATION: &str = "organization_id";
 /// What stands for the value of a flag that takes an organization.
 pub(crate) const ID_OR_NAME: &str = "ID|NAME";
@@ -100,8 +102,8 @@ pub(crate) fn list_args(spec: &'static ResourceSpec) -> Vec<Arg> {
             .value_name("CURSOR")
             .help("Start after this cursor: `next_cursor` of the previous page"),
         Arg::new("all").long("all").action(ArgAction::SetTrue).help("Fetch all pages"),
-        Arg::new("columns")
-            .long("columns")
+        Arg::new(COLUMNS)
+            .long(COLUMNS)
             .value_name("NAMES")
             .value_delimiter(',')
             .hide_possible_values(true)
@@ -142,13 +144,26 @@ pub(crate) fn query(matches: &ArgMatches, spec: &ResourceSpec) -> Vec<(String, S
         .collect()
 }
 
+/// Builds `--columns` for a command that shows one object.
+pub(crate) fn columns_of(spec: &'static ResourceSpec) -> Arg {
+    Arg::new(COLUMNS)
+        .long(COLUMNS)
+        .value_name("NAMES")
+        .value_delimiter(',')
+        .hide_possible_values(true)
+        .display_order(900)
+        .value_parser(PossibleValuesParser::new(spec.fields.iter().map(|field| field.name)))
+        .help("Fields to show, separated by commas")
+}
+
+/// The values of `--columns`; none where there is no such flag.
+pub(crate) fn columns(matches: &ArgMatches) -> Vec<String> {
+    matches.try_get_many::<String>(COLUMNS).ok().flatten().into_iter().flatten().cloned().collect()
+}
+
 /// Reads how much of a list is wanted.
 pub(crate) fn wanted(matches: &ArgMatches) -> Wanted {
-    Wanted {
-        all: matches.get_flag("all"),
-        limit: matches.get_one::<u32>("limit").copied(),
-        columns: matches.get_many::<String>("columns").into_iter().flatten().cloned().collect(),
-    }
+    Wanted { all: matches.get_flag("all"), limit: matches.get_one::<u32>("limit").copied(), columns: columns(matches) }
 }
 
 /// A request body: names of fields with their JSON text.

@@ -21,7 +21,7 @@ pub(crate) mod doctor;
 mod documents;
 mod drafts;
 mod events;
-mod fields;
+pub(crate) mod fields;
 pub(crate) mod group;
 mod groups;
 mod import;

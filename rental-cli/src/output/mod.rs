@@ -43,6 +43,8 @@ pub(crate) struct Output {
     /// Print no notes.
     pub(crate) quiet: bool,
     terminal: Option<usize>,
+    /// The fields of an object to show, in this order; empty for all.
+    columns: Vec<String>,
     /// Show long lists in a pager, if this is a terminal.
     pager: bool,
     clock: Clock,
@@ -64,11 +66,17 @@ impl Output {
             json,
             quiet,
             terminal: io::stdout().is_terminal().then(width),
+            columns: Vec::new(),
             pager: true,
             clock: Clock::at(edge::now()),
             filter: filter.map(Arc::new),
             paint: Paint::stdout(),
         }
+    }
+
+    /// The same output, which shows these fields of an object.
+    pub(crate) fn with_columns(self, columns: Vec<String>) -> Self {
+        Self { columns, ..self }
     }
 
     /// The same output, which shows no list in a pager.
@@ -115,7 +123,15 @@ impl Output {
         let record = Record::read(json)?;
         // Summaries, such as `import`, have no description.
         let spec = record.text("object").and_then(|object| spec_of(&object));
-        let fields: Vec<_> = record.fields().collect();
+        let fields: Vec<_> = match &self.columns[..] {
+            [] => record.fields().collect(),
+            columns => {
+                // A secret, which is shown only once, is no field of the object. It is shown always.
+                let once = |name: &str| spec.is_some_and(|spec| name != "object" && spec.field(name).is_none());
+                let chosen = columns.iter().map(|name| (name.clone(), record.text(name)));
+                chosen.chain(record.fields().filter(|(name, _)| once(name))).collect()
+            }
+        };
         print(&table::fields(spec, &fields, self.clock(), self.paint))
     }
 

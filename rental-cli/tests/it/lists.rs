@@ -93,3 +93,22 @@ fn jq_filters_every_json_and_a_wrong_expression_asks_nothing() {
     assert!(ran.stderr.contains("--jq .data["), "{}", ran.stderr);
     assert_eq!(server.asked().len(), 0);
 }
+
+#[test]
+fn chosen_fields_of_an_object_are_printed_in_their_order_and_a_secret_always() {
+    let vehicle = r#"{"object":"vehicle","id":"1","name":"Blue","plate":"A1","daily_rate":50}"#;
+    for command in [
+        &["vehicles", "get", "0190d0f2-7c3a-7cc0-8000-000000000000"][..],
+        &["vehicles", "create", "--name", "Blue"],
+        &["vehicles", "update", "0190d0f2-7c3a-7cc0-8000-000000000000", "--name", "Blue"],
+    ] {
+        let server = FakeServer::new(vec![ok(vehicle)]);
+        let ran = server.run(&[command, &["--columns", "plate,id"]].concat());
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "plate\tA1\nid\t1\n"), "{}", ran.stderr);
+    }
+    let server = FakeServer::new(vec![ok(r#"{"object":"operator","id":"1","name":"Ada","token":"rat_1"}"#)]);
+    let ran = server.run(&["operators", "create", "--name", "Ada", "--role", "owner", "--columns", "id"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "id\t1\ntoken\trat_1\n"), "{}", ran.stderr);
+    let ran = server.run(&["operators", "get", "0190d0f2-7c3a-7cc0-8000-000000000000", "--columns", "nam"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("name"), "{}", ran.stderr);
+}
