@@ -54,14 +54,25 @@ async fn ready(request: Request<'_, Open>) -> Handled {
     if request.app.draining.load(Ordering::Relaxed) {
         return Err(Error::Unavailable("draining".into()).into());
     }
-    let read_only = match request.app.store().ready().await {
+    let (store, app) = (request.app.store().ready().await, request.app);
+    Ok(word(readiness(store, app.hooks.space.refuses_clients(), app.supervisor.failing())?))
+}
+
+/// The readiness of a server with this state of its store, on a full disk or not, and with a task that keeps dying or none.
+fn readiness(
+    store: Result<(), StoreError>,
+    full: bool,
+    failing: Option<&'static str>,
+) -> Result<&'static str, Problem> {
+    let read_only = match store {
         Err(StoreError::NoRoom) => true,
-        state => state.map(|()| request.app.hooks.space.refuses_clients()).map_err(Error::from)?,
+        state => state.map(|()| full).map_err(Error::from)?,
     };
-    if let Some(task) = request.app.supervisor.failing() {
-        return Err(Problem::TaskFailing(task));
+    match failing {
+        Some(task) => Err(Problem::TaskFailing(task)),
+        None if read_only => Ok("read_only"),
+        None => Ok("ready"),
     }
-    Ok(word(if read_only { "read_only" } else { "ready" }))
 }
 
 /// Reads no row of the store: what is counted there is counted by background tasks.
@@ -75,6 +86,18 @@ async fn page(request: Request<'_, Open>) -> Handled {
 mod tests {
     use super::*;
     use crate::http::problem::render;
+
+    #[test]
+    fn a_server_is_ready_unless_its_store_or_a_task_fails() {
+        let failed = || Err(StoreError::Unavailable("gone".into()));
+        assert_eq!(readiness(Ok(()), false, None).ok(), Some("ready"));
+        assert_eq!(readiness(Ok(()), true, None).ok(), Some("read_only"));
+        assert_eq!(readiness(Err(StoreError::NoRoom), false, None).ok(), Some("read_only"));
+        for (store, full) in [(Ok(()), false), (Ok(()), true), (Err(StoreError::NoRoom), false)] {
+            assert!(matches!(readiness(store, full, Some("relay")), Err(Problem::TaskFailing("relay"))));
+        }
+        assert!(readiness(failed(), false, None).is_err() && readiness(failed(), true, Some("relay")).is_err());
+    }
 
     #[test]
     fn a_task_that_keeps_dying_is_named_in_the_503() {

@@ -83,7 +83,15 @@ async fn hooks(directory: &tempfile::TempDir, url: &str) -> (Arc<Hooks>, Organiz
         brand: "Service".into(),
         telemetry: Default::default(),
     };
-    let (endpoint, organization) = (EndpointId::from_uuid(Clock.new_id()), OrganizationId::from_uuid(Clock.new_id()));
+    let organization = OrganizationId::from_uuid(Clock.new_id());
+    assert_eq!(store.commit(endpoint(organization, url)).await.unwrap(), Commit::Applied);
+    let hooks = Hooks::new(Arc::new(store), settings, keys(), hasty(), Space::default()).unwrap();
+    (hooks, organization)
+}
+
+/// Makes an endpoint of an organization.
+fn endpoint(organization: OrganizationId, url: &str) -> Batch {
+    let endpoint = EndpointId::from_uuid(Clock.new_id());
     let object = json!({
         "id": endpoint, "object": "webhook_endpoint", "organization_id": organization, "url": url, "events": null,
         "status": "enabled", "disabled_reason": null, "disabled_at": null, "failures_in_a_row": 0,
@@ -96,9 +104,7 @@ async fn hooks(directory: &tempfile::TempDir, url: &str) -> (Arc<Hooks>, Organiz
     let secret = MasterKey::new(&[7; 32]).seal(endpoint, [1; 24], "whsec_dGVzdA").unwrap();
     batch.insert(key::secrets(endpoint), serde_json::to_vec(&Sealed(vec![secret])).unwrap().into());
     effects::index_keys(SYSTEM, &parsed).into_iter().for_each(|entry| batch.mark(entry, Prior::New));
-    assert_eq!(store.commit(batch).await.unwrap(), Commit::Applied);
-    let hooks = Hooks::new(Arc::new(store), settings, keys(), hasty(), Space::default()).unwrap();
-    (hooks, organization)
+    batch
 }
 
 /// The master keys of this server. Nothing reads their file.
@@ -107,15 +113,19 @@ fn keys() -> Keys {
     Keys::new(KeyFile::at("none"), ring)
 }
 
-/// Commits one event as a change does.
+/// Commits one event as a change does, and tells the relay.
 async fn add_event(hooks: &Hooks, organization: OrganizationId) {
+    commit_event(hooks, organization).await;
+    hooks.committed();
+}
+
+async fn commit_event(hooks: &Hooks, organization: OrganizationId) {
     let (clock, kind) = (FixedClock::new(), event::EVENT_TYPES[0]);
     let id = EventId::from_uuid(clock.new_id());
     let mut batch = Batch::default();
     batch.insert(event::key(organization, id), event::body(id, kind.event_type, clock.now(), b"{}"));
     batch.put(key::outbox(organization, id), outbox::value(organization, kind.name), Prior::New);
     assert_eq!(hooks.store().commit(batch).await.unwrap(), Commit::Applied);
-    hooks.committed();
 }
 
 /// Runs `work`, but panics after a clock in the first `deaths` lives.
@@ -185,6 +195,48 @@ async fn relay_and_lanes_that_panic_deliver_every_event_and_make_no_delivery_twi
     for span in [key::outbox_rows(), key::due_rows_of_all()] {
         assert_eq!(hooks.store().scan(&span, 1).await.unwrap(), []);
     }
+}
+
+/// A signal can be lost: its sender can be dropped between the commit and the signal. The longest sleep is 5 s.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_nobody_signals_is_found_by_loops_that_wake_by_themselves() {
+    let (directory, arrived) = (tempfile::tempdir().unwrap(), Arrived::default());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    tokio::spawn(receive(listener, Arc::clone(&arrived)));
+    let (hooks, organization) = hooks(&directory, &url).await;
+    lanes::start_missing(&hooks).await.unwrap();
+    let (own, theirs) = (Arc::clone(&hooks), Arc::clone(&hooks));
+    let relay = hooks.supervisor.start("relay", move || relay::run(Arc::clone(&own)));
+    let all = hooks.supervisor.start("lanes", move || lanes::run(Arc::clone(&theirs), lane::run));
+    add_event(&hooks, organization).await;
+    let delivered = async |expected: usize| {
+        let all = async {
+            while deliveries(&hooks, organization)
+                .await
+                .iter()
+                .filter(|one| one.status == DeliveryStatus::Delivered)
+                .count()
+                < expected
+            {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), all).await.expect("they are delivered");
+    };
+    delivered(1).await;
+    // All of them sleep now.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    commit_event(&hooks, organization).await;
+    delivered(2).await;
+    let other = endpoint(organization, &url);
+    assert_eq!(hooks.store().commit(other).await.unwrap(), Commit::Applied);
+    commit_event(&hooks, organization).await;
+    delivered(4).await;
+    hooks.stop().await;
+    relay.await.unwrap();
+    all.await.unwrap();
+    assert_eq!(arrived.lock().unwrap().values().copied().collect::<Vec<_>>(), [1, 1, 2]);
 }
 
 /// hyper reads interim responses as long as they come. Without a bound they would end with the time-out.
