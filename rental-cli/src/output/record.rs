@@ -48,6 +48,11 @@ impl Record {
         serde_json::from_str(json).map_err(|error| unreadable("an object", &error))
     }
 
+    /// Parses a list of JSON objects; `None` if it is none.
+    pub(crate) fn read_list(json: &str) -> Option<Vec<Self>> {
+        serde_json::from_str(json).ok()
+    }
+
     /// Returns a member as text; `None` if it is `null` or absent.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         self.0.iter().find(|(known, _)| known == name).and_then(|(_, value)| plain(value))

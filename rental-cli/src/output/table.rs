@@ -4,11 +4,12 @@ use crate::{
     output::{
         clock::Clock,
         columns::{self, Column, Form, NOTHING},
+        nested,
         style::{self, Paint},
     },
     text::{tsv_cell, wrapped},
 };
-use rental_core::schema::ResourceSpec;
+use rental_core::schema::{Kind, ResourceSpec};
 use std::borrow::Cow;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
@@ -138,6 +139,12 @@ pub(crate) fn fields(
         let padding = " ".repeat(longest - name.width() + 1);
         let name_shown = paint.with(style::HEADING, &format!("{name}:"));
         let form = form(name);
+        let is_text = spec.and_then(|spec| spec.field(name)).is_some_and(|field| matches!(field.kind, Kind::Text(_)));
+        let inside =
+            value.as_deref().filter(|_| !is_text).and_then(|json| nested::lines(json, clock, currency().as_deref()));
+        if let Some(lines) = inside {
+            return format!("{name_shown}\n{lines}");
+        }
         let shown = value.as_ref().map_or_else(
             || columns::absent(form).to_owned(),
             |text| columns::shown(form, text, currency, |time| clock.long(time)),
