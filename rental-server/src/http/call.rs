@@ -158,8 +158,7 @@ impl Call {
 
     /// The id that the client gave the request, if it is short and has no special characters.
     pub(super) fn client_request_id(&self) -> Option<&str> {
-        static NAME: header::HeaderName = header::HeaderName::from_static("x-request-id");
-        self.single(&NAME).ok()?.filter(|id| is_request_id(id))
+        client_request_id(&self.headers)
     }
 
     /// All headers.
@@ -169,13 +168,23 @@ impl Call {
 
     /// A header that may come at most once; `Err` when it comes more often or is not text.
     pub(crate) fn single(&self, name: &header::HeaderName) -> Result<Option<&str>, ()> {
-        let mut values = self.headers.get_all(name).iter();
-        match (values.next(), values.next()) {
-            (None, _) => Ok(None),
-            (Some(value), None) => value.to_str().map(Some).map_err(|_| ()),
-            (Some(_), Some(_)) => Err(()),
-        }
+        single(&self.headers, name)
     }
+}
+
+fn single<'h>(headers: &'h HeaderMap, name: &header::HeaderName) -> Result<Option<&'h str>, ()> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => value.to_str().map(Some).map_err(|_| ()),
+        (Some(_), Some(_)) => Err(()),
+    }
+}
+
+/// The id that the client gave a request, if it is short and has no special characters.
+pub(super) fn client_request_id(headers: &HeaderMap) -> Option<&str> {
+    static NAME: header::HeaderName = header::HeaderName::from_static("x-request-id");
+    single(headers, &NAME).ok()?.filter(|id| is_request_id(id))
 }
 
 /// Longest part of a path that logs and messages show.

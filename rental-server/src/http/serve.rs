@@ -153,13 +153,22 @@ pub(super) fn respond<S: Service>(service: &S, call: &Call, outcome: Handled) ->
     if service.draining().load(Ordering::Relaxed) || call.has_unread_body() {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
-    if let Some(id) = call.client_request_id().and_then(|id| HeaderValue::from_str(id).ok()) {
+    add_headers_of_all(&mut response, call.client_request_id(), call.is_secure());
+    response
+}
+
+/// Adds what every response has: the client's id of the request, if it sent one, and over TLS that clients should stay with TLS.
+pub(super) fn add_headers_of_all(
+    response: &mut warp::reply::Response,
+    client_request_id: Option<&str>,
+    is_secure: bool,
+) {
+    if let Some(id) = client_request_id.and_then(|id| HeaderValue::from_str(id).ok()) {
         response.headers_mut().insert(HeaderName::from_static("x-request-id"), id);
     }
-    if call.is_secure() {
+    if is_secure {
         response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(ONLY_TLS));
     }
-    response
 }
 
 /// Handles a request within the request time-out. A request that may change something runs to its end even when its

@@ -3,11 +3,13 @@
 use crate::{
     edge,
     http::{
+        call::client_request_id,
         client_address::Peer,
         closing::ClosesGently,
         places::{ConnectionLimits, Places},
         problem::{Problem, render},
         reply::{Reply, finish},
+        serve::add_headers_of_all,
         tls::Tls,
         traffic::Traffic,
     },
@@ -64,10 +66,11 @@ pub(crate) async fn serve<P: Serialize + Send + Sync + 'static>(
                 let task = tokio::spawn(async move {
                     // A slow or idle connection is closed: nothing is lost.
                     let _ = tokio::time::timeout(LONGEST, async {
+                        let is_secure = acceptor.is_some();
                         match acceptor {
-                            None => connection(stream, served, progress).await,
+                            None => connection(stream, served, is_secure, progress).await,
                             Some(acceptor) => match acceptor.accept(stream).await {
-                                Ok(stream) => connection(stream, served, progress).await,
+                                Ok(stream) => connection(stream, served, is_secure, progress).await,
                                 Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
                             },
                         }
@@ -87,6 +90,7 @@ pub(crate) async fn serve<P: Serialize + Send + Sync + 'static>(
 async fn connection<P: Serialize + Send + Sync + 'static>(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     traffic: Arc<Traffic>,
+    is_secure: bool,
     progress: watch::Receiver<P>,
 ) {
     let service = service_fn(move |request: Request<Incoming>| {
@@ -94,7 +98,8 @@ async fn connection<P: Serialize + Send + Sync + 'static>(
         if request.body().is_end_stream() {
             traffic.all_was_read();
         }
-        let response = respond(request.uri().path(), &*progress.borrow());
+        let mut response = respond(request.uri().path(), &*progress.borrow());
+        add_headers_of_all(&mut response, client_request_id(request.headers()), is_secure);
         async move { Ok::<_, Infallible>(response) }
     });
     let mut builder = http1::Builder::new();

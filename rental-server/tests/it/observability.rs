@@ -4,9 +4,13 @@ use crate::{
     events_in_store::stop,
     metrics::scrape,
     support::{ADMIN_TOKEN, Connection, Reply, Server},
+    webhooks::wait_for,
 };
 use serde_json::{Value, json};
-use std::{collections::HashMap, fs};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs,
+};
 
 fn ask(server: &Server, path: &str) -> Reply {
     Connection::open(&server.address).send("GET", path, &[], b"")
@@ -136,13 +140,6 @@ fn metrics_are_openmetrics_and_count_requests_by_endpoint_and_status() {
 #[test]
 fn each_background_task_is_supervised_and_counts_its_restarts() {
     let server = Server::start(&[]);
-    let counted = samples(&scraped(&server));
-    let restarts = |series: &str| {
-        Some(series.strip_prefix("rental_background_task_restarts_total{task=\"")?.trim_end_matches("\"}").to_owned())
-    };
-    let mut tasks: Vec<(String, f64)> =
-        counted.iter().filter_map(|(series, count)| Some((restarts(series)?, *count))).collect();
-    tasks.sort_by(|a, b| a.0.cmp(&b.0));
     let expected = [
         "api_key_use",
         "attachments",
@@ -159,7 +156,15 @@ fn each_background_task_is_supervised_and_counts_its_restarts() {
         "usage_recount",
         "webhook_backlog",
     ];
-    assert_eq!(tasks, expected.map(|task| (task.to_owned(), 0.0)));
+    let task = |series: &str| {
+        Some(series.strip_prefix("rental_background_task_restarts_total{task=\"")?.trim_end_matches("\"}").to_owned())
+    };
+    let counted = || -> BTreeMap<String, f64> {
+        samples(&scraped(&server)).iter().filter_map(|(series, count)| Some((task(series)?, *count))).collect()
+    };
+    // Some begin when the first requests are served already.
+    wait_for("each task", || (counted().len() >= expected.len()).then_some(()), || format!("{:?}", counted()));
+    assert_eq!(counted(), expected.map(|task| (task.to_owned(), 0.0)).into());
 }
 
 #[test]

@@ -141,8 +141,10 @@ impl Upgrading {
         loop {
             assert_eq!(self.server.try_wait().expect("it can be asked"), None, "the server ended");
             // A connection that comes at the moment when the upgrade ends may be closed.
-            if let Ok(reply) = Connection::try_open(&self.address).and_then(|mut to| to.try_send("GET", path, &[], b""))
-            {
+            let asked = Connection::try_open(&self.address)
+                .and_then(|mut to| to.try_send("GET", path, &[("X-Request-Id", "of-the-client")], b""));
+            if let Ok(reply) = asked {
+                assert_eq!(reply.header("x-request-id"), Some("of-the-client"), "{}", reply.text());
                 return reply;
             }
             std::thread::sleep(std::time::Duration::from_millis(2));
