@@ -2,7 +2,11 @@
 //! again.
 
 use crate::choose;
-use rental_core::{error::Error, request::body::Verb, schema::{Fields, Kind, Presence, ResourceSpec}};
+use rental_core::{
+    error::Error,
+    request::body::Verb,
+    schema::{Fields, Kind, Presence, ResourceSpec},
+};
 use serde_json::Value;
 
 /// The first byte chooses the resource, the second the verb and the currency's digits; the rest is the body.

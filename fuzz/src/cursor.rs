@@ -1,7 +1,11 @@
 //! A cursor is an id in its one spelling, and a position that excludes itself.
 
 use crate::specs;
-use rental_core::{request::page::{self, ListQuery}, rows::key, value::OrganizationId};
+use rental_core::{
+    request::page::{self, ListQuery},
+    rows::key,
+    value::OrganizationId,
+};
 use uuid::Uuid;
 
 /// As text: accepted means it is printed back the same. As 16 bytes: every id is a cursor.

@@ -1,7 +1,10 @@
 //! Histories of one endpoint with several deliveries, in virtual time, against the rules of the specification.
 
 use crate::Pieces;
-use rental_core::{value::Timestamp, webhooks::attempt::{after_attempt, DISABLE_AFTER, Ending, Failure, RetryDecision, Schedule, Streak}};
+use rental_core::{
+    value::Timestamp,
+    webhooks::attempt::{DISABLE_AFTER, Ending, Failure, RetryDecision, Schedule, Streak, after_attempt},
+};
 
 /// Milliseconds after each failed attempt (spec, Retries 2).
 const DELAYS: [u64; 5] = [30_000, 120_000, 600_000, 1_800_000, 7_200_000];

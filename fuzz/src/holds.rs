@@ -1,7 +1,13 @@
 //! Holds against the obvious rule: a rental fits when no other hold of the vehicle has a night in common with it.
 
 use crate::Pieces;
-use rental_core::{operations::holds, resources::organization::BookingPolicy, schema::Hold, store::{memory::Memory, Batch, Commit, Prior, Store}, value::{Date, Holder, OrganizationId, RentalId, VehicleId}};
+use rental_core::{
+    operations::holds,
+    resources::organization::BookingPolicy,
+    schema::Hold,
+    store::{Batch, Commit, Prior, Store, memory::Memory},
+    value::{Date, Holder, OrganizationId, RentalId, VehicleId},
+};
 use std::{
     collections::HashMap,
     future::Future,
@@ -48,7 +54,12 @@ pub fn check(data: &[u8]) {
 
 fn hold(vehicle: u8, rental: u8, start: u32, end: u32) -> Hold {
     let day = |number| Date::from_day_number(number + 700_000).expect("a day");
-    Hold::new(VehicleId::from_u128(vehicle.into()), Holder::Rental(RentalId::from_u128(rental.into())), day(start), day(end))
+    Hold::new(
+        VehicleId::from_u128(vehicle.into()),
+        Holder::Rental(RentalId::from_u128(rental.into())),
+        day(start),
+        day(end),
+    )
 }
 
 /// The memory store answers at once.

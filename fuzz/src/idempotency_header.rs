@@ -12,7 +12,11 @@ pub fn check(data: &[u8]) {
     assert_eq!(found.is_ok(), fine);
     let Ok(found) = found else { return };
     assert_eq!(found.name.as_bytes(), bare);
-    assert_eq!(idempotency_key(&[b"\"", bare, b"\""].concat(), b"{}"), Ok(found.clone()), "quoted and bare are one key");
+    assert_eq!(
+        idempotency_key(&[b"\"", bare, b"\""].concat(), b"{}"),
+        Ok(found.clone()),
+        "quoted and bare are one key"
+    );
     assert_ne!(idempotency_key(data, b"{ }"), Ok(found.clone()), "other bytes are another request");
     assert_ne!(IdempotencyKey::new(data, "PATCH", "/v1/leads", b"{}"), Ok(found.clone()));
     assert_ne!(IdempotencyKey::new(data, "POST", "/v1/lead", b"s{}"), Ok(found));

@@ -1,7 +1,12 @@
 //! Keys of the store: byte order is logical order, and every key can be taken apart again.
 
-use crate::{specs, Pieces};
-use rental_core::{rows::key, schema::{IndexPrefix, ResourceSpec}, store::{self, Follow, Key}, value::{Holder, OrganizationId, RentalId, VehicleId}};
+use crate::{Pieces, specs};
+use rental_core::{
+    rows::key,
+    schema::{IndexPrefix, ResourceSpec},
+    store::{self, Follow, Key},
+    value::{Holder, OrganizationId, RentalId, VehicleId},
+};
 use uuid::Uuid;
 
 struct Place {
@@ -44,7 +49,9 @@ pub fn check(data: &[u8]) {
     let logical = |at: &Place| (at.organization, at.spec.tag, at.id);
     assert_eq!(record(&a).cmp(&record(&b)), logical(&a).cmp(&logical(&b)));
     assert_eq!(record(&a).id(), Some(a.id));
-    let hold = |at: &Place| key::hold(at.organization, at.vehicle, at.class, at.start, Holder::Rental(RentalId::from_uuid(at.id)));
+    let hold = |at: &Place| {
+        key::hold(at.organization, at.vehicle, at.class, at.start, Holder::Rental(RentalId::from_uuid(at.id)))
+    };
     let logical = |at: &Place| (at.organization, at.vehicle, at.class, at.start, at.id);
     assert_eq!(hold(&a).cmp(&hold(&b)), logical(&a).cmp(&logical(&b)));
     assert_eq!(key::hold_parts(&hold(&a)), Some((a.start, Holder::Rental(RentalId::from_uuid(a.id)))));

@@ -22,12 +22,17 @@ pub mod upgrade;
 pub mod webhook_url;
 
 // The server is a program without a library, so its files are compiled into this crate.
-#[expect(dead_code, unused_imports, reason = "the target uses a part of it")]
-#[path = "../../rental-server/src/http/mod.rs"]
-mod http;
+mod config;
+/// The simulated disk of the tests of the engine.
+#[expect(dead_code, reason = "the target uses a part of it")]
+#[path = "../../rental-core/tests/power_loss/disk.rs"]
+mod disk;
 #[expect(dead_code, reason = "the target uses a part of it")]
 #[path = "../../rental-server/src/edge.rs"]
 mod edge;
+#[expect(dead_code, unused_imports, reason = "the target uses a part of it")]
+#[path = "../../rental-server/src/http/mod.rs"]
+mod http;
 #[path = "../../rental-server/src/panics.rs"]
 mod panics;
 #[expect(dead_code, reason = "the target uses a part of it")]
@@ -37,13 +42,11 @@ mod shares;
 mod trace_context;
 #[path = "../../rental-server/src/turns.rs"]
 mod turns;
-mod config;
-/// The simulated disk of the tests of the engine.
-#[expect(dead_code, reason = "the target uses a part of it")]
-#[path = "../../rental-core/tests/power_loss/disk.rs"]
-mod disk;
 
-use rental_core::{resources::{api_key, organization, api}, schema::ResourceSpec};
+use rental_core::{
+    resources::{api, api_key, organization},
+    schema::ResourceSpec,
+};
 
 /// Every resource that takes bodies or lists.
 pub fn specs() -> Vec<&'static ResourceSpec> {

@@ -2,7 +2,14 @@
 //! reaches out of its organization.
 
 use crate::choose;
-use rental_core::{error::Error, request::page::{self, ListQuery, MAX_LIMIT}, rows::key, schema::ResourceSpec, store, value::OrganizationId};
+use rental_core::{
+    error::Error,
+    request::page::{self, ListQuery, MAX_LIMIT},
+    rows::key,
+    schema::ResourceSpec,
+    store,
+    value::OrganizationId,
+};
 
 const ORGANIZATION: OrganizationId = OrganizationId::from_u128(0x0190_d0f2_7c3a_7cc0_8000_ffff_ffff_ffff);
 

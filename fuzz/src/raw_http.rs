@@ -109,7 +109,8 @@ static SERVER: LazyLock<SocketAddr> = LazyLock::new(|| {
             sender.send(listener.local_addr().expect("an address")).expect("somebody waits");
             let table = [(Method::GET, "/v1/a"), (Method::POST, "/v1/a"), (Method::PATCH, "/v1/a/{id}")];
             let paths = Paths::new(table.iter().enumerate().map(|(row, (method, path))| (row, (method, *path))));
-            let service = Arc::new(Echo { paths, draining: AtomicBool::new(false), turns: Turns::new(Default::default()) });
+            let service =
+                Arc::new(Echo { paths, draining: AtomicBool::new(false), turns: Turns::new(Default::default()) });
             let limits = ConnectionLimits { all: 64, per_address: 64, proxies: Arc::new([]) };
             server::serve(listener, service, limits, None, std::future::pending()).await;
         });
@@ -181,7 +182,10 @@ fn responses(mut rest: &[u8], heads: bool) -> Vec<String> {
         assert!((100..600).contains(&status) && status != 500, "{line:?}");
         for field in fields.split("\r\n").filter(|field| !field.is_empty()) {
             let (name, value) = field.split_once(':').expect("a name");
-            assert!(!name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'), "{field:?}");
+            assert!(
+                !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'),
+                "{field:?}"
+            );
             assert!(!value.contains(['\r', '\n', '\0']), "{field:?}");
         }
         let bodiless = status < 200 || matches!(status, 204 | 304);

@@ -1,7 +1,11 @@
 //! The embedded engine on a disk that loses power anywhere, against a sorted map: every acknowledged batch is there after the
 //! crash, none by halves.
 
-use crate::{Pieces, disk::{Dice, Disk, Entry, LOSSES, apply, crash}, upgrade::now};
+use crate::{
+    Pieces,
+    disk::{Dice, Disk, Entry, LOSSES, apply, crash},
+    upgrade::now,
+};
 use rental_core::store::{Batch, Check, Commit, Key, Order, Prior, Span, Store, Write, all_sound, redb::Redb};
 use std::collections::BTreeMap;
 
@@ -84,7 +88,11 @@ fn power_cut(durable: &[u8], log: &[Entry], history: &[Rows], pieces: &mut Piece
     let found = rows(&store);
     let most = asked.max(promised).min(history.len() - 1);
     let states = &history[promised..=most];
-    assert!(states.contains(&found), "after a power cut at {at} of {} ({kept:?}): {found:?}, not one of {states:?}", log.len());
+    assert!(
+        states.contains(&found),
+        "after a power cut at {at} of {} ({kept:?}): {found:?}, not one of {states:?}",
+        log.len()
+    );
     image
 }
 

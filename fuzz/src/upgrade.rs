@@ -21,7 +21,8 @@ use std::{
 type Rows = BTreeMap<Key, (Revision, Vec<u8>)>;
 
 /// The fixtures after an upgrade without damage.
-static WHOLE: LazyLock<Vec<Rows>> = LazyLock::new(|| FIXTURES.iter().map(|one| upgraded(one, one.rows.clone()).1).collect());
+static WHOLE: LazyLock<Vec<Rows>> =
+    LazyLock::new(|| FIXTURES.iter().map(|one| upgraded(one, one.rows.clone()).1).collect());
 
 /// The first byte chooses the store. Each six bytes after it change one record: which, how, where, and by what.
 pub fn check(data: &[u8]) {
@@ -83,7 +84,11 @@ pub fn check(data: &[u8]) {
         }
     }
     let counted = marker.damaged;
-    assert!((broken..=changed.len() as u64).contains(&counted), "{broken} of {} are no objects: {marker:?}", changed.len());
+    assert!(
+        (broken..=changed.len() as u64).contains(&counted),
+        "{broken} of {} are no objects: {marker:?}",
+        changed.len()
+    );
 }
 
 /// Whether a record is an object of the present version.

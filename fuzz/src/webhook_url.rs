@@ -1,6 +1,9 @@
 //! The URL of a webhook endpoint: what is accepted never names an address that is not public.
 
-use rental_core::{value::url::parse, webhooks::target::{check_host, is_public}};
+use rental_core::{
+    value::url::parse,
+    webhooks::target::{check_host, is_public},
+};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The input is the URL's text.

@@ -7,7 +7,7 @@ use crate::{
 use rental_core::{
     operations::Edge,
     resources::sql_views,
-    store::{Absent, Access, Engine, Environment, Opening, Place, Record, Snapshot, Span, StoreError},
+    store::{Absent, Access, Damaged, Engine, Environment, Opening, Place, Record, Snapshot, Span, StoreError},
 };
 use std::{
     ffi::OsString,
@@ -45,6 +45,7 @@ pub(crate) async fn open(place: &dyn Place, config: &Config) -> Result<Arc<dyn E
     let opening = Opening {
         cache_bytes: config.cache_size,
         absent: Absent::Create,
+        damaged: Damaged::Salvage,
         writer: edge::Clock.new_id(),
         patience: (config.request_timeout / WAITS).min(MOST_PATIENCE).max(Duration::from_millis(100)),
         environment: &Surroundings,

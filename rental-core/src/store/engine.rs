@@ -74,12 +74,23 @@ pub enum Absent {
     Fail,
 }
 
+/// What to do with a store that is damaged so that it cannot be opened.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Damaged {
+    /// Fails.
+    Fail,
+    /// Replaces it by one with what can be read, and keeps it beside that; see [`Engine::salvaged`].
+    Salvage,
+}
+
 /// What a program gives to an engine that opens a store.
 pub struct Opening<'a> {
     /// Size of the page cache of an engine that has one, in bytes.
     pub cache_bytes: usize,
     /// What to do when there is no store.
     pub absent: Absent,
+    /// What to do with a damaged store of the present version.
+    pub damaged: Damaged,
     /// Identifies this process among those that share the store. It must be new at every start.
     pub writer: Uuid,
     /// Longest single wait for a database. One call can make up to eight such waits.

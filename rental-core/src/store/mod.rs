@@ -15,8 +15,8 @@ mod tally;
 pub(crate) mod versioned;
 
 pub use engine::{
-    Absent, Access, Compacted, Engine, Environment, Finding, Finished, Inspection, Maintenance, Opening, ParsedPlace,
-    Place, Restore, RestoreError, Restoring, Salvaged, Scheme, Snapshot, Upgrading,
+    Absent, Access, Compacted, Damaged, Engine, Environment, Finding, Finished, Inspection, Maintenance, Opening,
+    ParsedPlace, Place, Restore, RestoreError, Restoring, Salvaged, Scheme, Snapshot, Upgrading,
 };
 pub use engines::*;
 pub use pages::Pages;

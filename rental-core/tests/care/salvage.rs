@@ -113,8 +113,12 @@ fn a_damaged_row_of_a_crashed_store_is_told_and_every_other_one_is_served() {
         });
         fs::set_permissions(&crashed.path, PermissionsExt::from_mode(0o640)).unwrap();
         assert!(ClosedFile::open(&crashed.path, CACHE).is_ok(), "it can be checked");
-        assert!(fs::read(&crashed.path).unwrap() == bytes, "and a check changes nothing");
-        let store = Redb::open(&crashed.path, CACHE).unwrap();
+        let opened = [Redb::open(&crashed.path, CACHE), Redb::open_unchanged(&crashed.path, CACHE)]
+            .map(|opened| opened.map(drop));
+        assert!(opened.iter().all(|opened| matches!(opened, Err(StoreError::DamagedStore(_)))), "{opened:?}");
+        assert!(fs::read(&crashed.path).unwrap() == bytes, "nothing of that changes it");
+        assert_eq!(crashed.beside(), std::slice::from_ref(&crashed.path));
+        let store = Redb::open_or_salvage(&crashed.path, CACHE).unwrap();
         let told = store.salvaged().unwrap().clone();
         assert_eq!((told.rows, told.damaged, told.lost, told.gaps), (crashed.rows.len() as u64, 1, 0, 0));
         let (sound, damaged) = served(&store);
@@ -127,7 +131,7 @@ fn a_damaged_row_of_a_crashed_store_is_told_and_every_other_one_is_served() {
         assert_eq!(crashed.beside(), [crashed.path.clone(), crashed.kept()]);
         assert!(fs::read(crashed.kept()).unwrap() == bytes);
         assert_eq!(fs::metadata(&crashed.path).unwrap().mode() & 0o777, 0o640);
-        assert!(Redb::open(&crashed.path, CACHE).unwrap().salvaged().is_none(), "only once");
+        assert!(Redb::open_or_salvage(&crashed.path, CACHE).unwrap().salvaged().is_none(), "only once");
     }
 }
 
@@ -139,7 +143,7 @@ fn a_page_without_structure_loses_its_own_rows_and_no_others() {
     let mut lost_some = 0;
     for (at, rows) in leaves {
         crashed.damaged(|bytes| bytes[at..at + 200].fill(0xA7));
-        let store = Redb::open(&crashed.path, CACHE).unwrap();
+        let store = Redb::open_or_salvage(&crashed.path, CACHE).unwrap();
         let (sound, damaged) = served(&store);
         assert!(damaged.is_empty() && sound.values().all(|row| crashed.rows.contains(row)), "page at {at}");
         let lost = crashed.rows.len() - sound.len();
@@ -170,7 +174,7 @@ fn a_bit_flipped_anywhere_in_a_crashed_store_is_never_served_and_hardly_ever_sto
     for flip in 0..flips {
         let (at, bit) = (used[roll(used.len())] * 512 + roll(512), roll(8));
         crashed.damaged(|bytes| bytes[at] ^= 1 << bit);
-        let store = match Redb::open(&crashed.path, CACHE) {
+        let store = match Redb::open_or_salvage(&crashed.path, CACHE) {
             Ok(store) => store,
             Err(StoreError::DamagedStore(_)) => {
                 closed_off += 1;
@@ -199,7 +203,7 @@ fn of_programs_that_open_a_damaged_store_at_once_one_gets_it() {
     for _ in 0..5 {
         crashed.damaged(|bytes| bytes[at + 2000] ^= 1);
         let opened: Vec<Result<Redb, StoreError>> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| Redb::open(&crashed.path, CACHE))).collect();
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| Redb::open_or_salvage(&crashed.path, CACHE))).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         let refused = opened.iter().filter_map(|store| store.as_ref().err());
@@ -215,7 +219,7 @@ fn of_programs_that_open_a_damaged_store_at_once_one_gets_it() {
         assert_eq!(wait(store.commit(again(&row))), Ok(Commit::Applied));
         drop(opened);
         // What was acknowledged is in the file that has the name.
-        let store = Redb::open(&crashed.path, CACHE).unwrap();
+        let store = Redb::open_or_salvage(&crashed.path, CACHE).unwrap();
         assert_eq!(served(&store).0[&row.key].revision, row.revision + 1);
         assert_eq!(crashed.beside(), [crashed.path.clone(), crashed.kept()]);
     }
@@ -226,14 +230,16 @@ fn a_store_with_most_of_its_rows_gone_is_not_opened_unless_somebody_says_so() {
     let crashed = Crashed::of(60);
     let leaves = crashed.leaves();
     let bytes = crashed.damaged(|bytes| leaves.iter().step_by(2).for_each(|(at, _)| bytes[*at..at + 200].fill(0xA7)));
-    let Err(StoreError::DamagedStore(refused)) = Redb::open(&crashed.path, CACHE).map(drop) else { panic!("it opens") };
+    let Err(StoreError::DamagedStore(refused)) = Redb::open_or_salvage(&crashed.path, CACHE).map(drop) else {
+        panic!("it opens")
+    };
     assert!(refused.contains("rows can be read, and `rental-cli store repair` keeps them"), "{refused}");
     assert!(fs::read(&crashed.path).unwrap() == bytes);
     assert_eq!(crashed.beside(), std::slice::from_ref(&crashed.path));
     let url = format!("redb:{}", crashed.path.display());
     let place = place(&url).unwrap();
     let told = place.maintenance().unwrap().salvage(CACHE, "damaged").unwrap();
-    let store = Redb::open(&crashed.path, CACHE).unwrap();
+    let store = Redb::open_or_salvage(&crashed.path, CACHE).unwrap();
     let (sound, damaged) = served(&store);
     assert_eq!((sound.len() as u64, damaged.len()), (told.rows, 0));
     assert!(told.lost > told.rows / 10 && told.gaps > 1, "{told}");
@@ -244,7 +250,7 @@ fn a_file_without_its_first_pages_is_no_store() {
     let crashed = Crashed::of(5);
     let refuses = |change: &dyn Fn(&mut [u8])| {
         let bytes = crashed.damaged(change);
-        let refused = Redb::open(&crashed.path, CACHE).map(drop).unwrap_err();
+        let refused = Redb::open_or_salvage(&crashed.path, CACHE).map(drop).unwrap_err();
         assert!(matches!(&refused, StoreError::DamagedStore(why) if !why.contains("repair")), "{refused:?}");
         assert!(fs::read(&crashed.path).unwrap() == bytes);
         assert_eq!(crashed.beside(), std::slice::from_ref(&crashed.path));
@@ -253,7 +259,7 @@ fn a_file_without_its_first_pages_is_no_store() {
     // Both commit slots.
     refuses(&|bytes| bytes[64..320].fill(7));
     fs::write(&crashed.path, b"").unwrap();
-    assert!(Redb::open(&crashed.path, CACHE).is_err(), "an empty file is no new store");
+    assert!(Redb::open_or_salvage(&crashed.path, CACHE).is_err(), "an empty file is no new store");
 }
 
 /// Not only a file that a crash left: an open store whose page has no structure fails at the first write into it.
@@ -264,7 +270,7 @@ fn a_store_that_failed_at_a_page_without_structure_goes_on_when_it_is_opened_aga
     for (at, _) in crashed.leaves().into_iter().step_by(3) {
         crashed.damaged(|_| {});
         // Without a cache it reads what happens to the file.
-        let store = Redb::open(&crashed.path, 0).unwrap();
+        let store = Redb::open_or_salvage(&crashed.path, 0).unwrap();
         fs::File::options().write(true).open(&crashed.path).unwrap().write_all_at(&[0xA7; 200], at as u64).unwrap();
         let outcomes: Vec<_> = crashed.rows.iter().map(|row| wait(store.commit(again(row)))).collect();
         drop(store);
@@ -272,7 +278,7 @@ fn a_store_that_failed_at_a_page_without_structure_goes_on_when_it_is_opened_aga
             continue;
         }
         failed += 1;
-        let store = Redb::open(&crashed.path, CACHE).unwrap();
+        let store = Redb::open_or_salvage(&crashed.path, CACHE).unwrap();
         assert!(store.salvaged().is_some(), "{outcomes:?}");
         let (sound, _) = served(&store);
         for (row, outcome) in crashed.rows.iter().zip(&outcomes) {

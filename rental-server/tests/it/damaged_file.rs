@@ -59,6 +59,11 @@ fn a_flipped_bit_in_the_file_of_a_server_that_was_killed_under_load_harms_only_i
     server.wait_until_gone();
     flip(&file, MARKED);
 
+    if let Some((copied, _)) =
+        store(directory.path(), "copy --from", &format!("--to redb:{}/copy.redb", directory.path().display()))
+    {
+        assert!(!copied && !directory.path().join("store.redb.damaged").exists(), "a copy replaces nothing");
+    }
     if let Some((sound, told)) = store(directory.path(), "check", "") {
         assert!(!sound && told.contains("vehicle") && told.contains("problems"), "{told}");
     }

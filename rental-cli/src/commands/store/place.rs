@@ -6,7 +6,7 @@ use crate::{
     edge,
     failure::Failure,
 };
-use rental_core::store::{self, Absent, Access, Engine, Environment, Opening, Scheme, WrongUrl, url_forms};
+use rental_core::store::{self, Absent, Access, Damaged, Engine, Environment, Opening, Scheme, WrongUrl, url_forms};
 use std::{ffi::OsString, path::Path, sync::Arc, time::Duration};
 use tokio::runtime::{Builder, Runtime};
 
@@ -56,6 +56,7 @@ pub(super) fn opening(absent: Absent) -> Opening<'static> {
     Opening {
         cache_bytes: CACHE_BYTES,
         absent,
+        damaged: Damaged::Fail,
         writer: edge::server_id(),
         patience: PATIENCE,
         environment: &Surroundings,
@@ -64,11 +65,20 @@ pub(super) fn opening(absent: Absent) -> Opening<'static> {
 
 /// Opens a store that exists.
 pub(super) async fn open(place: &Place, access: Access) -> Result<Arc<dyn Engine>, Failure> {
+    open_as(place, access, &opening(Absent::Fail)).await
+}
+
+/// Opens a store that exists. What can be read of a damaged file takes its place.
+pub(super) async fn open_or_salvage(place: &Place, access: Access) -> Result<Arc<dyn Engine>, Failure> {
+    open_as(place, access, &Opening { damaged: Damaged::Salvage, ..opening(Absent::Fail) }).await
+}
+
+async fn open_as(place: &Place, access: Access, opening: &Opening<'_>) -> Result<Arc<dyn Engine>, Failure> {
     if let Some(path) = place.file() {
         let found = std::fs::metadata(path);
         found.map_err(|error| Failure::Io { doing: format!("read {}", path.display()), error })?;
     }
-    place.open(access, &opening(Absent::Fail)).await.map_err(|error| store_failure(place.as_ref(), error))
+    place.open(access, opening).await.map_err(|error| store_failure(place.as_ref(), error))
 }
 
 struct Surroundings;

@@ -5,7 +5,7 @@ mod removed;
 use super::{
     CACHE_BYTES,
     failures::{next_step, store_failure},
-    place::{self, Place, forms, open, runtime},
+    place::{self, Place, forms, open_or_salvage, runtime},
 };
 use crate::{
     commands::{
@@ -110,7 +110,7 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
     let waits = Waits(runtime()?);
     // Opening a file for writing changes it, even when nothing is written to it.
     let access = if trial { Access::Unchanged } else { Access::Present };
-    let store = waits.0.block_on(open(&place, access))?;
+    let store = waits.0.block_on(open_or_salvage(&place, access))?;
     let done = repair_store(&place, &waits, store.as_ref(), matches);
     let closed = waits.wait(store.close()).map_err(|error| store_failure(place.as_ref(), error));
     let mut done = done?;

@@ -39,13 +39,12 @@ pub struct Redb {
 }
 
 impl Redb {
-    /// Opens or creates the file at `path`; `cache_bytes` bounds redb's page cache. A file of the present version that is
-    /// damaged so that redb cannot open it is replaced by one with the rows that can be read; see [`Redb::salvaged`].
+    /// Opens or creates the file at `path`; `cache_bytes` bounds redb's page cache.
     ///
     /// # Errors
     /// A sentence for the operator: the file is open in another process, damaged, of another version, or cannot be read.
     pub fn open(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
-        Self::open_or_salvage(path, cache_bytes, Versions::Present)
+        Self::start(InFile { path: path.to_owned(), cache_bytes, versions: Versions::Present })
     }
 
     /// Opens or creates the file at `path`, and accepts stores that need an upgrade; see [`crate::upgrade::state`].
@@ -53,10 +52,19 @@ impl Redb {
     /// # Errors
     /// Those of [`Redb::open`], except that a version that can be upgraded is no error.
     pub fn open_any_version(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
-        Self::open_or_salvage(path, cache_bytes, Versions::Upgradable)
+        Self::start(InFile { path: path.to_owned(), cache_bytes, versions: Versions::Upgradable })
     }
 
-    fn open_or_salvage(path: &Path, cache_bytes: usize, versions: Versions) -> Result<Self, StoreError> {
+    /// Opens or creates the file at `path`. A file of the present version that is damaged so that redb does not open it is
+    /// replaced by one with the rows that can be read; see [`Redb::salvaged`].
+    ///
+    /// # Errors
+    /// Those of [`Redb::open`]; of a damaged file, when most of its rows cannot be read or there is no room for the new one.
+    pub fn open_or_salvage(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
+        Self::salvaging(path, cache_bytes, Versions::Present)
+    }
+
+    pub(super) fn salvaging(path: &Path, cache_bytes: usize, versions: Versions) -> Result<Self, StoreError> {
         let start = || Self::start(InFile { path: path.to_owned(), cache_bytes, versions });
         match start() {
             Err(StoreError::DamagedStore(_)) => {}

@@ -8,8 +8,8 @@ use super::{
     salvage::{self, Loss},
 };
 use crate::store::{
-    Absent, Access, Answer, CommitObserver, Compacted, Engine, Inspection, Key, Maintenance, Opening, ParsedPlace,
-    Place, Restore, Restoring, Salvaged, Scheme, Snapshot, StoreError, Tally,
+    Absent, Access, Answer, CommitObserver, Compacted, Damaged, Engine, Inspection, Key, Maintenance, Opening,
+    ParsedPlace, Place, Restore, Restoring, Salvaged, Scheme, Snapshot, StoreError, Tally,
 };
 use bytes::Bytes;
 use std::{
@@ -53,12 +53,14 @@ impl Place for DataFile {
             let reason = format!("cannot read {}: {error}", self.0.display());
             return Box::pin(ready(Err(StoreError::Unavailable(reason))));
         }
-        let open = match access {
-            Access::Present => Redb::open,
-            Access::Upgradable => Redb::open_any_version,
-            Access::Unchanged => Redb::open_unchanged,
+        let (path, cache_bytes) = (&self.0, opening.cache_bytes);
+        let opened = match (access, opening.damaged) {
+            (Access::Unchanged, _) => Redb::open_unchanged(path, cache_bytes),
+            (Access::Present, Damaged::Fail) => Redb::open(path, cache_bytes),
+            (Access::Upgradable, Damaged::Fail) => Redb::open_any_version(path, cache_bytes),
+            (Access::Present, Damaged::Salvage) => Redb::salvaging(path, cache_bytes, Versions::Present),
+            (Access::Upgradable, Damaged::Salvage) => Redb::salvaging(path, cache_bytes, Versions::Upgradable),
         };
-        let opened = open(&self.0, opening.cache_bytes);
         Box::pin(ready(opened.map(|store| Arc::new(store) as Arc<dyn Engine>)))
     }
 
