@@ -1,7 +1,8 @@
 //! Reads a damaged file without redb, which refuses it, panics on some of its pages, or reads in circles.
 //!
 //! It follows redb's file format 3 (redb's `docs/design.md`) from the last commit to the rows. A page that makes no sense is
-//! passed over with what lies below it. Checksums of pages are not looked at: rows have their own.
+//! passed over with what lies below it. A page whose checksum is wrong is read all the same, because rows have their own;
+//! but only when the page that names it is intact. Else it can be another page, such as an older version of this one.
 
 use super::{
     file::{self, Versions},
@@ -14,6 +15,7 @@ use std::{
     os::unix::fs::FileExt,
     path::Path,
 };
+use twox_hash::XxHash3_128;
 
 /// Bytes of a page of the smallest order.
 const PAGE: u32 = 4096;
@@ -24,6 +26,8 @@ const MOST_LEVELS: u32 = 32;
 const LEAF: u8 = 1;
 const BRANCH: u8 = 2;
 const MAGIC: &[u8; 9] = b"redb\x1A\x0A\xA9\x0D\x0A";
+/// Most bits by which a checksum can differ from that of the page and still be the one of this page: bits of itself flipped.
+const MOST_FLIPPED: u32 = 16;
 /// In the flags of the header: the second slot has the last commit.
 const SECOND_SLOT: u8 = 1;
 /// In the flags of the header: the last commit was made in two phases, as all of this engine are. So it is durable.
@@ -40,10 +44,19 @@ pub(super) struct Pages {
     rows: Root,
 }
 
+/// A page as another one names it.
+#[derive(Clone, Copy)]
+struct Named {
+    number: u64,
+    checksum: u128,
+    /// Whether what names it is intact.
+    surely: bool,
+}
+
 /// The root of a tree.
 #[derive(Clone, Copy)]
 struct Root {
-    page: u64,
+    page: Named,
     /// Its own number of pairs.
     count: u64,
 }
@@ -58,7 +71,8 @@ pub(super) type Step<'s> = Result<(&'s [u8], &'s [u8]), Gap>;
 type Pairs<'p> = Vec<(&'p [u8], &'p [u8])>;
 
 struct Branch<'p> {
-    children: Vec<u64>,
+    /// Number and checksum.
+    children: Vec<(u64, u128)>,
     /// The highest key that each child but the last one may have; `None` when they make no sense.
     separators: Option<Vec<&'p [u8]>>,
 }
@@ -77,6 +91,22 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 
 fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     number(bytes, at).map(u64::from_le_bytes)
+}
+
+fn u128_at(bytes: &[u8], at: usize) -> Option<u128> {
+    number(bytes, at).map(u128::from_le_bytes)
+}
+
+/// The bytes of a page that its checksum covers.
+fn used(page: &[u8], value_size: Option<usize>) -> Option<&[u8]> {
+    let count = u16_at(page, 2).filter(|count| *count > 0)?;
+    let end = match (*page.first()?, value_size) {
+        (LEAF, None) => u32_at(page, 4 * (2 * count))?,
+        (LEAF, Some(size)) => u32_at(page, 4 * count)?.checked_add(u32::try_from(size * count).ok()?)?,
+        (BRANCH, _) => u32_at(page, 8 + 24 * (count + 1) + 4 * (count - 1))?,
+        _ => return None,
+    };
+    page.get(..end as usize)
 }
 
 /// The parts of a page that begin at `start` and end at the offsets that are listed at `ends`.
@@ -115,7 +145,8 @@ fn branch(page: &[u8]) -> Option<Branch<'_>> {
     let keys = u16_at(page, 2).filter(|keys| *keys > 0)?;
     let numbers = 8 + 16 * (keys + 1);
     let ends = numbers + 8 * (keys + 1);
-    let children = (0..=keys).map(|n| u64_at(page, numbers + 8 * n)).collect::<Option<Vec<u64>>>()?;
+    let child = |n| Some((u64_at(page, numbers + 8 * n)?, u128_at(page, 8 + 16 * n)?));
+    let children = (0..=keys).map(child).collect::<Option<Vec<_>>>()?;
     let separators =
         parts(page, ends + 4 * keys, (0..keys).map(|n| u32_at(page, ends + 4 * n).map(|end| end as usize)));
     Some(Branch { children, separators: separators.filter(|keys| keys.is_sorted_by(|a, b| a < b)) })
@@ -165,7 +196,8 @@ impl Pages {
         let len = file.metadata().map_err(unreadable)?.len();
         let damaged = || file::damaged(path);
         let head = read(&file, 0, 320).ok_or_else(damaged)?;
-        let mut pages = Self { file, len, region: 0, region_header: 0, rows: Root { page: 0, count: 0 } };
+        let nothing = Root { page: Named { number: 0, checksum: 0, surely: false }, count: 0 };
+        let mut pages = Self { file, len, region: 0, region_header: 0, rows: nothing };
         let (found, rows) = pages.tables(&head).ok_or_else(damaged)?;
         pages.rows = rows;
         file::accept(found, versions, || Ok(pages.get(&marks::upgrade())?.is_some()))?;
@@ -182,10 +214,13 @@ impl Pages {
         }
         let (header, data) = (u64::from(u32_at(head, 16)?), u64::from(u32_at(head, 20)?));
         (self.region_header, self.region) = (header * u64::from(PAGE), (header + data) * u64::from(PAGE));
-        let list = Root { page: u64_at(head, slot + 8)?, count: 0 };
+        let named = |bytes: &[u8], at| {
+            Some(Named { number: u64_at(bytes, at)?, checksum: u128_at(bytes, at + 8)?, surely: true })
+        };
+        let list = Root { page: named(head, slot + 8)?, count: 0 };
         let root = |definition: &[u8]| {
             let there = *definition.get(9)? != 0;
-            there.then_some(Root { page: u64_at(definition, 10)?, count: u64_at(definition, 1)? })
+            there.then_some(Root { page: named(definition, 10)?, count: u64_at(definition, 1)? })
         };
         let (mut rows, mut meta) = (None, None);
         self.walk_tree(list, None, &mut |found| {
@@ -226,9 +261,10 @@ impl Pages {
     }
 
     /// Walks through a page and those below it, which have no key above `highest`. Returns whether to go on.
-    fn visit(&self, page: u64, highest: Option<&[u8]>, level: u32, walk: &mut Walk<'_>) -> bool {
+    fn visit(&self, page: Named, highest: Option<&[u8]>, level: u32, walk: &mut Walk<'_>) -> bool {
         walk.pages_left = walk.pages_left.saturating_sub(1);
-        let Some(page) = self.page(page).filter(|_| walk.pages_left > 0 && level < MOST_LEVELS) else {
+        let found = self.page(page, walk.value_size).filter(|_| walk.pages_left > 0 && level < MOST_LEVELS);
+        let Some((page, intact)) = found else {
             return walk.gap("a page is not there");
         };
         match page.first() {
@@ -237,10 +273,13 @@ impl Pages {
                 None => walk.gap("a page with rows is damaged"),
             },
             Some(&BRANCH) => match branch(&page) {
-                Some(Branch { children, separators }) => children.into_iter().enumerate().all(|(n, child)| {
-                    let own = separators.as_ref().and_then(|separators| separators.get(n).copied());
-                    self.visit(child, own.or(highest), level + 1, walk)
-                }),
+                Some(Branch { children, separators }) => {
+                    children.into_iter().enumerate().all(|(n, (number, checksum))| {
+                        let own = separators.as_ref().and_then(|separators| separators.get(n).copied());
+                        let child = Named { number, checksum, surely: intact };
+                        self.visit(child, own.or(highest), level + 1, walk)
+                    })
+                }
                 None => walk.gap("a page on the way to rows is damaged"),
             },
             _ => walk.gap("a page is damaged"),
@@ -255,7 +294,7 @@ impl Pages {
         let damaged = || StoreError::DamagedStore("pages on the way to it are damaged".into());
         let mut at = self.rows.page;
         for _ in 0..MOST_LEVELS {
-            let page = self.page(at).ok_or_else(damaged)?;
+            let (page, intact) = self.page(at, None).ok_or_else(damaged)?;
             match page.first() {
                 Some(&LEAF) => {
                     let pairs = pairs(&page, None).ok_or_else(damaged)?;
@@ -266,7 +305,8 @@ impl Pages {
                     let Branch { children, separators } = branch(&page).ok_or_else(damaged)?;
                     let separators = separators.ok_or_else(damaged)?;
                     let child = separators.partition_point(|separator| *separator < key.as_bytes());
-                    at = children.get(child).copied().ok_or_else(damaged)?;
+                    let (number, checksum) = children.get(child).copied().ok_or_else(damaged)?;
+                    at = Named { number, checksum, surely: intact };
                 }
                 _ => return Err(damaged()),
             }
@@ -274,8 +314,9 @@ impl Pages {
         Err(damaged())
     }
 
-    /// The bytes of a page; `None` when it is not in the file.
-    fn page(&self, number: u64) -> Option<Vec<u8>> {
+    /// The bytes of a page, and whether they are intact; `None` when it is not in the file, or may be another one.
+    fn page(&self, named: Named, value_size: Option<usize>) -> Option<(Vec<u8>, bool)> {
+        let Named { number, checksum, surely } = named;
         let order = u32::try_from(number >> 59).ok().filter(|order| *order <= MOST_ORDER)?;
         let (index, region) = (number & (0xF_FFFF >> order), (number >> 20) & 0xF_FFFF);
         let size = u64::from(PAGE) << order;
@@ -283,7 +324,10 @@ impl Pages {
         if start.checked_add(size)? > self.len {
             return None;
         }
-        read(&self.file, start, usize::try_from(size).ok()?)
+        let page = read(&self.file, start, usize::try_from(size).ok()?)?;
+        let found = used(&page, value_size).map(XxHash3_128::oneshot);
+        let intact = found.is_some_and(|found| (found ^ checksum).count_ones() <= MOST_FLIPPED);
+        (intact || surely).then_some((page, intact))
     }
 }
 
