@@ -172,6 +172,19 @@ impl Unfinished {
 const MOST_KEPT: u32 = 100;
 
 impl Unfinished {
+    /// Creates the file `PATH.salvage.new`, in place of one that was left by a process that was killed. Only one process of
+    /// the directory may do so at a time.
+    pub(super) fn instead(path: &Path) -> Result<Self, StoreError> {
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(".salvage.new");
+        let left = fs::remove_file(path.with_file_name(&name));
+        let missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+        left.or_else(|error| if missing(&error) { Ok(()) } else { Err(error) })
+            .and_then(|()| tempfile::Builder::new().prefix(&name).rand_bytes(0).tempfile_in(directory_of(path)))
+            .map(|file| Self { path: path.to_owned(), file })
+            .map_err(|error| cannot_make(path, &error))
+    }
+
     /// Gives the file the owner and the mode of the file at `path`.
     pub(super) fn belongs_to_the_owner_of(&self, path: &Path) -> io::Result<()> {
         let (own, theirs) = (self.file.as_file(), fs::metadata(path)?);

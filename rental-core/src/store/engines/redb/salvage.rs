@@ -71,7 +71,7 @@ pub(super) fn salvage(
     })?;
     let write = || {
         let path = fs::canonicalize(path).map_err(unavailable)?;
-        let unfinished = Unfinished::beside(&path)?;
+        let unfinished = Unfinished::instead(&path)?;
         unfinished.belongs_to_the_owner_of(&path).map_err(|error| cannot_make(&path, &error))?;
         let db = unfinished.database(Builder::new().set_cache_size(cache_bytes))?;
         file::prepare_version(&db, SCHEMA_VERSION)?;
