@@ -26,7 +26,8 @@ const CODE: &str = "PROBABLE_TWIN";
 /// agencies posted them, or when one has no number and so can be the other one in another statement. The plaza can be absent
 /// in one of them. The amounts can differ, because a toll by plate costs more.
 ///
-/// Two tags (or two plates) that one agency read and numbered are two passages.
+/// Two tags (or two plates) that one agency read and numbered are two passages, unless the numbers are one: a spreadsheet removes leading
+/// zeros, and people write spaces.
 #[must_use]
 pub fn are_twins(one: &Posting<'_>, other: &Posting<'_>) -> bool {
     let same = |one: &str, other: &str| one.to_lowercase() == other.to_lowercase();
@@ -40,12 +41,23 @@ pub fn are_twins(one: &Posting<'_>, other: &Posting<'_>) -> bool {
     if second(one.at) == second(other.at) && second(one.at).rem_euclid(60) != 0 {
         return true;
     }
-    let is_repeated = one.by_tag != other.by_tag || !(one.is_numbered && other.is_numbered);
+    let numbers = one.number.zip(other.number);
+    if is_one_place && numbers.is_some_and(|(one, other)| is_one_number(one, other)) {
+        return true;
+    }
+    let is_repeated = one.by_tag != other.by_tag || numbers.is_none();
     match plazas {
         Some(_) => is_one_place && (is_repeated || !same(one.agency, other.agency)),
         // Gantries of an agency that names no plaza and gives no numbers can be a minute apart.
         None => one.by_tag != other.by_tag || (is_repeated && (one.plaza.is_some() || other.plaza.is_some())),
     }
+}
+
+/// Whether two numbers differ only in leading zeros and spaces.
+fn is_one_number(one: &str, other: &str) -> bool {
+    let bare =
+        |number: &str| number.chars().filter(|c| !c.is_whitespace()).skip_while(|c| *c == '0').collect::<String>();
+    bare(one) == bare(other)
 }
 
 /// Whether `other` comes before its twin `one`, so that `one` is not attached automatically: what is attached comes before
@@ -143,20 +155,18 @@ mod tests {
     fn posting() -> impl Strategy<Value = Posting<'static>> {
         let plaza = prop::sample::select(vec![None, Some("RKB"), Some("rkb"), Some("BWB")]);
         let agency = prop::sample::select(vec!["MTAB&T", "mtab&t", "NYSTA"]);
-        let how = (any::<bool>(), prop::bool::weighted(0.7));
-        (0..2u128, 0i64..400, agency, plaza, how).prop_map(
-            |(vehicle, seconds, agency, plaza, (by_tag, is_numbered))| {
-                Posting {
-                    vehicle: VehicleId::from_u128(vehicle),
-                    // A whole minute at 20, 80, 140 and so on.
-                    at: Timestamp::from_millis(1_780_000_000_000 + seconds * 1000),
-                    agency,
-                    plaza,
-                    by_tag,
-                    is_numbered,
-                }
-            },
-        )
+        let how = (any::<bool>(), prop::sample::select(vec![None, Some("612"), Some("613"), Some("614")]));
+        (0..2u128, 0i64..400, agency, plaza, how).prop_map(|(vehicle, seconds, agency, plaza, (by_tag, number))| {
+            Posting {
+                vehicle: VehicleId::from_u128(vehicle),
+                // A whole minute at 20, 80, 140 and so on.
+                at: Timestamp::from_millis(1_780_000_000_000 + seconds * 1000),
+                agency,
+                plaza,
+                by_tag,
+                number,
+            }
+        })
     }
 
     fn toll(id: u128, attribution: Option<&str>, is_billed: bool, is_second: bool) -> Toll {
@@ -186,7 +196,7 @@ mod tests {
             let same = |one: &str, other: &str| one.eq_ignore_ascii_case(other);
             let is_one_agency = same(one.agency, other.agency);
             let is_one_second = one.at == other.at;
-            let are_numbered = one.is_numbered && other.is_numbered;
+            let are_numbered = one.number.zip(other.number).is_some_and(|(one, other)| one != other);
             prop_assert!(!are || one.vehicle == other.vehicle);
             prop_assert!(!are || one.at.millis().abs_diff(other.at.millis()) <= 120_000);
             prop_assert!(!are || is_one_second || one.plaza.zip(other.plaza).is_none_or(|(one, other)| same(one, other)));
@@ -207,8 +217,20 @@ mod tests {
         }
 
         #[test]
+        fn one_number_in_another_spelling_is_one_passage(one in posting(), seconds in -120i64..=120) {
+            let near = Posting { number: Some("612"), at: one.at.plus_millis(seconds * 1000), ..one };
+            for number in ["612", "00612", "6 12", "0 612"] {
+                let respelled = Posting { number: Some(number), ..one };
+                prop_assert!(are_twins(&respelled, &near));
+            }
+            let other = Posting { number: Some("613"), ..near };
+            let is_one_second = seconds == 0 && one.at.millis() % 60_000 != 0;
+            prop_assert_eq!(are_twins(&Posting { number: Some("612"), ..one }, &other), is_one_second);
+        }
+
+        #[test]
         fn a_posting_without_a_number_can_be_another_one_in_other_words(one in posting(), seconds in -120i64..=120) {
-            let near = Posting { is_numbered: false, at: one.at.plus_millis(seconds * 1000), ..one };
+            let near = Posting { number: None, at: one.at.plus_millis(seconds * 1000), ..one };
             let is_one_second = seconds == 0 && one.at.millis() % 60_000 != 0;
             prop_assert_eq!(are_twins(&one, &near), one.plaza.is_some() || is_one_second);
             let elsewhere = Posting { plaza: None, ..near };

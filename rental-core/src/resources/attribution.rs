@@ -55,8 +55,8 @@ pub struct Posting<'a> {
     pub plaza: Option<&'a str>,
     /// Whether the transponder was read; otherwise the plate was.
     pub by_tag: bool,
-    /// Whether the agency gave it a number.
-    pub is_numbered: bool,
+    /// The number that the agency gave it.
+    pub number: Option<&'a str>,
 }
 
 /// Who pays a toll or violation, and how that was decided.

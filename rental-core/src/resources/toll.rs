@@ -240,7 +240,7 @@ impl Attributable for Toll {
             agency: &self.agency,
             plaza: self.plaza.as_deref(),
             by_tag: self.transponder_number.is_some(),
-            is_numbered: self.transaction_id.is_some(),
+            number: self.transaction_id.as_deref(),
         })
     }
 

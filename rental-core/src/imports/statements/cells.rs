@@ -43,6 +43,22 @@ pub(super) fn identifier(given: &str, column: &str) -> Result<Text, String> {
     }
 }
 
+/// Checks the number of a transaction or summons. People and programs write long numbers with spaces: `61 231 234 567`.
+pub(super) fn number(given: &str, column: &str) -> Result<Text, String> {
+    let bare = bare(given);
+    // As the number of a transaction, `6E10` is one that a spreadsheet rounded. A plate can be so.
+    let is_exponent = |(whole, exponent): (&str, &str)| are_digits(whole) && are_digits(exponent);
+    let plain: String = bare.chars().filter(|c| !c.is_whitespace() && !matches!(c, '(' | ')' | '+')).collect();
+    if is_rounded(&plain) || plain.split_once(['E', 'e']).is_some_and(is_exponent) {
+        return Err(rounded(&bare, column));
+    }
+    let is_spaced = bare.contains(char::is_whitespace) && bare.chars().all(|c| c.is_ascii_digit() || c.is_whitespace());
+    match is_spaced {
+        true => identifier(&bare.replace(char::is_whitespace, ""), column),
+        false => identifier(&bare, column),
+    }
+}
+
 /// An identifier without what spreadsheets and other programs add: a leading quote, `="..."` around it, `.0` after a number,
 /// delimiters of thousands, and characters that nobody sees. Full-width characters become those of ASCII.
 pub(super) fn bare(given: &str) -> Cow<'_, str> {
@@ -110,13 +126,7 @@ pub(super) fn loss(bare: &str, column: &str) -> Option<String> {
         let bare = shorten(bare);
         return Some(format!("`{column}` is {bare}, which has other digits than 0 to 9; write it with these"));
     }
-    is_error_value(bare).then(|| {
-        let bare = shorten(bare);
-        format!(
-            "`{column}` is {bare}: its value is lost; download the file again and import it without opening it in a \
-             spreadsheet"
-        )
-    })
+    is_error_value(bare).then(|| lost(bare, column))
 }
 
 /// Whether a text is an error value of a spreadsheet (`#N/A`, `#REF!`, `########`) or a word for nothing (`N/A`, `null`).
@@ -124,7 +134,34 @@ fn is_error_value(text: &str) -> bool {
     const NOTHING: [&str; 10] = ["n/a", "na", "nan", "null", "none", "nil", "undefined", "unknown", "n.a.", "nat"];
     let lower = text.to_lowercase();
     let word = lower.trim_matches(['(', ')', '[', ']', '<', '>', '{', '}', ' ']);
-    NOTHING.contains(&word) || lower.starts_with('#')
+    NOTHING.contains(&word) || lower.starts_with('#') || is_spreadsheet_error(text)
+}
+
+/// Whether a text is an error value of a spreadsheet, with or without its number sign. A plaza can begin with one: `#12 Main Plaza`.
+fn is_spreadsheet_error(text: &str) -> bool {
+    const ERRORS: [&str; 8] = ["n/a", "ref!", "value!", "name?", "div/0!", "null!", "num!", "spill!"];
+    let lower = text.trim().trim_start_matches('=').to_lowercase();
+    let word = lower.strip_prefix('#');
+    word.is_some_and(|word| word.bytes().all(|byte| byte == b'#') || ERRORS.contains(&word))
+        || (lower.ends_with(['!', '?']) && ERRORS.contains(&lower.as_str()))
+}
+
+/// Checks that a value is no error value of a spreadsheet.
+pub(super) fn known(given: &str, column: &str) -> Result<(), String> {
+    if is_spreadsheet_error(given) { Err(lost(given, column)) } else { Ok(()) }
+}
+
+/// Checks the name of an agency, which is a part of the identity of a toll.
+pub(super) fn agency(given: &str, column: &str) -> Result<Name, String> {
+    if is_error_value(given) { Err(lost(given, column)) } else { name(given, column) }
+}
+
+fn lost(given: &str, column: &str) -> String {
+    let given = shorten(given);
+    format!(
+        "`{column}` is {given}: its value is lost; download the file again and import it without opening it in a \
+         spreadsheet"
+    )
 }
 
 /// Whether a program wrote zeros in place of a number that it did not have: `0`, `000000`, `0000-0000`.
@@ -235,6 +272,35 @@ mod tests {
             assert!(identifier(rounded, "Tag").is_err_and(|why| why.contains("rounded")), "{rounded}");
         }
         assert_eq!(identifier("1D11", "Plate").as_deref(), Ok("1D11"));
+    }
+
+    #[test]
+    fn the_number_of_a_transaction_is_one_with_and_without_spaces() {
+        for given in ["61 231 234 567", "61231 234567", "6123\u{a0}1234567", "'61 231 234 567", "61231234567"] {
+            assert_eq!(number(given, "Trans ID").as_deref(), Ok("61231234567"), "{given}");
+        }
+        for rounded in ["6E10", "+6.12312E10", "(6.12312E10)", "6.12312 E+10", "6e+10"] {
+            assert!(number(rounded, "Trans ID").is_err_and(|why| why.contains("rounded")), "{rounded}");
+        }
+        for error in ["REF!", "#REF!", "=#N/A"] {
+            assert!(number(error, "Trans ID").is_err_and(|why| why.contains("is lost")), "{error}");
+        }
+        for other in ["T 1234", "1234-567", "1,23", "E10", "A6E10"] {
+            assert_eq!(number(other, "Trans ID").as_deref(), Ok(other));
+        }
+        assert!(number("000 000", "Trans ID").is_err());
+    }
+
+    #[test]
+    fn an_error_value_is_no_agency_and_no_plaza() {
+        for text in ["#N/A", "#REF!", "########", "REF!"] {
+            assert!(known(text, "Plaza").is_err_and(|why| why.contains("is lost")), "{text}");
+            assert!(agency(text, "Agency").is_err_and(|why| why.contains("is lost")), "{text}");
+        }
+        assert!(agency("N/A", "Agency").is_err());
+        for plaza in ["#12 Main Plaza", "N/A", "Exit 4!", "GWB"] {
+            assert_eq!(known(plaza, "Plaza"), Ok(()), "{plaza}");
+        }
     }
 
     #[test]

@@ -99,15 +99,22 @@ impl<'a> Values<'a> {
     }
 
     pub(super) fn text(&self, field: Field) -> Result<Option<Text>, String> {
-        self.get(field).map(|given| cells::text(given, self.label(field))).transpose()
+        let text = |given| cells::known(given, self.label(field)).and_then(|()| cells::text(given, self.label(field)));
+        self.get(field).map(text).transpose()
     }
 
-    pub(super) fn name(&self, field: Field) -> Result<Option<Name>, String> {
-        self.get(field).map(|given| cells::name(given, self.label(field))).transpose()
+    /// The name of an agency.
+    pub(super) fn agency(&self, field: Field) -> Result<Option<Name>, String> {
+        self.get(field).map(|given| cells::agency(given, self.label(field))).transpose()
     }
 
     pub(super) fn identifier(&self, field: Field) -> Result<Option<Text>, String> {
         self.get(field).map(|given| cells::identifier(given, self.label(field))).transpose()
+    }
+
+    /// The number of a transaction or summons.
+    pub(super) fn number(&self, field: Field) -> Result<Option<Text>, String> {
+        self.get(field).map(|given| cells::number(given, self.label(field))).transpose()
     }
 
     pub(super) fn amount(&self, field: Field) -> Result<Option<Signed>, String> {

@@ -61,7 +61,7 @@ impl StatementRow for TollRow {
             amount,
             credit,
             agency,
-            transaction_id: values.identifier(Field::TransactionId)?.filter(|number| !number.is_empty()),
+            transaction_id: values.number(Field::TransactionId)?.filter(|number| !number.is_empty()),
             occurred_on,
             occurred_at,
             time_zone,
@@ -125,7 +125,7 @@ fn agency(values: &Values<'_>, credit: bool) -> Result<Name, NotRecorded> {
     if let Some(agency) = &values.plan.mapping.agency {
         return Ok(agency.clone());
     }
-    match values.name(Field::Agency)? {
+    match values.agency(Field::Agency)? {
         Some(agency) => Ok(agency),
         // A credit without an agency refunds no toll.
         None if credit && !values.plan.strict => {

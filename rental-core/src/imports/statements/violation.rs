@@ -44,8 +44,7 @@ impl StatementRow for ViolationRow {
     const KIND: &'static Kind = &VIOLATIONS;
 
     fn read(values: &Values<'_>) -> Result<Self, NotRecorded> {
-        let summons_number =
-            values.identifier(Field::SummonsNumber)?.ok_or_else(|| values.blank(Field::SummonsNumber))?;
+        let summons_number = values.number(Field::SummonsNumber)?.ok_or_else(|| values.blank(Field::SummonsNumber))?;
         let summons_number = cells::name(&summons_number, values.label(Field::SummonsNumber))?;
         let (issue_date, violation_time) = (values.text(Field::Date)?, values.text(Field::Time)?);
         let order = values.plan.mapping.order.unwrap_or(Order::YearMonthDay);

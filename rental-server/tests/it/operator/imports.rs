@@ -261,6 +261,16 @@ fn a_number_is_the_same_however_a_spreadsheet_writes_it_and_lost_ones_are_refuse
         assert_eq!(counts(&answer), [0, 0, 0, 0, 1], "{id}");
         assert!(answer["errors"][0]["message"].as_str().unwrap().contains("lost"), "{answer}");
     }
+    for id in ["61 231 234 567", "61231 234567"] {
+        assert_eq!(counts(&import(&organization, "tolls", "", &row(id)).ok()), [0, 0, 1, 0, 0], "{id}");
+    }
+    // The agency is a part of the identity, and a lost plaza would contradict the true one.
+    for (agency, plaza) in [("#N/A", "RKB"), ("N/A", "RKB"), ("MTAB&T", "#REF!")] {
+        let rows = format!("{HEADER}T8,2026-06-02T10:03:00-04:00,{agency},{plaza},ABC1234,NY,,6.94\n");
+        let answer = import(&organization, "tolls", "", &rows).ok();
+        assert_eq!(counts(&answer), [0, 0, 0, 0, 1], "{agency} {plaza}");
+        assert!(answer["errors"][0]["message"].as_str().unwrap().contains("its value is lost"), "{answer}");
+    }
     let tag = format!("{HEADER}T9,2026-06-02T10:03:00-04:00,MTAB&T,RKB,,,\"=\"\"00412345678\"\"\",6.94\n");
     let vehicle = organization.vehicle(json!({"transponder_number": "00412345678"}));
     assert_eq!(import(&organization, "tolls", "", &tag).ok()["matched"], 1);
