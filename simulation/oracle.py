@@ -33,7 +33,7 @@ class Window:
         self.rental, self.customer = rental, rental["customer"]
         start, end = rental["start"], rental["end"]
         up, back, status = rental["activated"], rental["completed"], rental["status"]
-        self.is_out = back is None and status in ("ACTIVE", "APPROVED") and end is not None
+        self.last_day = midnight(zone, end) if end else None
         self.exists = status in ("ACTIVE", "COMPLETED") or (status == "APPROVED" and (up or back) is not None)
         self.doubtful = (status == "APPROVED" and not self.exists and start is not None) or (
             status == "CANCELLED" and up is not None
@@ -53,15 +53,36 @@ class Window:
         if back is not None:
             self.b1 = self.b2 = back
         elif status == "COMPLETED" or self.doubtful:
-            self.b1, self.b2 = (midnight(zone, end), self.plan_to - 1) if end_counts else (self.p1, LAST)
+            self.b1, self.b2 = (self.last_day, self.plan_to - 1) if end_counts else (self.p1, LAST)
+            if status == "CANCELLED":
+                self.b1 = self.p1
             if not end_counts:
                 self.overdue_from = self.p1
         else:
-            self.b1 = self.plan_to if end_counts else (LAST if end is None else self.p1)
+            # Still out. A plan that was over before the pickup leaves the day of the pickup.
+            late = lambda: midnight(zone, day_of(zone, self.p1) + timedelta(days=1))
+            self.b1 = self.plan_to if end_counts else (LAST if end is None else late())
             self.b2 = LAST
             if end is not None:
                 self.overdue_from = self.b1
+        self.is_out = self.exists and back is None and status != "COMPLETED"
         self.b1, self.p2 = max(self.b1, self.p1), min(self.p2, self.b2)
+
+    def follow(self, windows):
+        """A rental that is still out can have ended where the plan of another one begins: on the planned day of the return, and at any
+        time when none is planned."""
+        if not self.is_out or self.rental["start"] is None and not self.known_up:
+            return
+        for other in windows:
+            can_begin_later = self.p1 < other.p2 + 1 and self.p2 < other.b2
+            if other is self or other.plan_from is None or not (self.p2 < other.p1 or can_begin_later):
+                continue
+            if self.last_day is None:
+                begin = max(other.p1, self.p1)
+                self.b1 = min(self.b1, begin)
+                self.overdue_from = begin if self.overdue_from is None else min(self.overdue_from, begin)
+            elif self.last_day <= other.p1 and not other.known_up:
+                self.b1 = min(self.b1, max(other.p1, self.p1))
 
     @staticmethod
     def plan_to_of(zone, day):
@@ -69,7 +90,7 @@ class Window:
 
     def contested(self, windows):
         """Whether two rentals claim to be going on: this one without a recorded pickup, and an earlier one."""
-        earlier = lambda other: other is not self and other.is_out and other.exists and other.p1 <= self.p1
+        earlier = lambda other: other is not self and other.is_out and other.p1 <= self.p1
         return self.rental["status"] == "ACTIVE" and not self.known_up and any(map(earlier, windows))
 
     def item(self):
@@ -83,6 +104,8 @@ class Vehicle:
         self.zone = zone
         windows = [Window(one, zone) for one in rentals]
         self.windows = [one for one in windows if one.exists or one.doubtful]
+        for one in self.windows:
+            one.follow(self.windows)
         self.tighten()
 
     def tighten(self):
@@ -118,7 +141,7 @@ class Vehicle:
         items = [one.item() for one in near]
         if not feasible(items):
             # A rental that nobody marked as given back can have ended on the planned day of its return.
-            days = {one: midnight(self.zone, one.rental["end"]) for one in near if one.is_out}
+            days = {one: one.last_day or one.p1 for one in near if one.is_out}
             items = [(p1, p2, max(p1, days.get(one, b1)) if one in days else b1, b2, d)
                      for one, (p1, p2, b1, b2, d) in zip(near, items)]
         if not feasible(items):
@@ -129,7 +152,8 @@ class Vehicle:
         found = []
         for at, one in enumerate(near):
             p1, p2, b1, b2, _ = items[at]
-            changed = (p1, min(p2, end - 1), max(b1, begin + 1), b2, False)
+            # A recorded return is at any time of its second.
+            changed = (p1, min(p2, end - 1), max(b1, begin if one.known_back else begin + 1), b2, False)
             if changed[0] <= changed[1] and changed[2] <= changed[3] and feasible(items[:at] + [changed] + items[at + 1 :]):
                 found.append(one)
         empty = feasible(items + [(begin, begin, begin + 1, begin + 1, False)])
@@ -147,7 +171,10 @@ class Vehicle:
             if day is None:
                 continue
             begin = back if back is not None else midnight(self.zone, day + timedelta(days=1))
-            since = [other for other in self.windows if other.known_up and one.b1 <= other.p1 <= at and other is not one]
+            # Somebody certainly took the vehicle since, at a recorded time or on a planned day that is over.
+            first = midnight(self.zone, day)
+            took = lambda other: other.known_up and one.b1 <= other.p1 <= at or other.exists and first <= other.p1 and other.p2 < at
+            since = [other for other in self.windows if other is not one and took(other)]
             if begin <= at < midnight(self.zone, day + timedelta(days=2)) and not since:
                 found.append(one)
         later = lambda one: [other for other in found if other is not one and (other.p1, other.b2) > (one.p1, one.b2)]

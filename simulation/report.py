@@ -164,13 +164,15 @@ def covers(sure, charge):
     """Whether a rental reaches over all that the time can mean: the whole day, or the whole minute."""
     told = charge["told"]
     if not charge["day_only"]:
+        # In the second of a recorded return nobody knows which was first.
         ends = [one.b2 if one.known_back else one.b2 + 1 for one in sure]
         begin = min(one.p1 for one in sure)
-        return length(told) == 1 or all(begin <= at and at + 60 <= max(ends) for at in meant(charge))
+        return all(begin <= at and at + length(at) <= max(ends) for at in meant(charge))
     zone = charge["zone"]
     day = day_of(zone, told)
     begin, end = midnight(zone, day), midnight(zone, day + timedelta(days=1))
-    return any(one.p1 <= begin and end <= max(one.b1, (one.b2 + 1 if one.known_back is False and one.b2 < 10**11 else 0)) for one in sure)
+    latest = lambda one: one.b2 + 1 if not one.known_back and one.overdue_from is None else 0
+    return any(one.p1 <= begin and end <= max(one.b1, latest(one)) for one in sure)
 
 
 REASONS = [

@@ -160,8 +160,11 @@ def make_tolls(fleet, count):
             at = drive["pickup"] + r.randrange(6 * 3600)
         elif edge < 0.24:
             at = drive["back"] - 1 - r.randrange(6 * 3600)
-        elif edge < 0.28:
+        elif edge < 0.27:
             at = drive["back"] + r.randrange(8 * 3600)
+        elif edge < 0.28:
+            # In the very second of a pickup or return.
+            at = r.choice([drive["pickup"], drive["back"]])
         else:
             at = r.randrange(drive["pickup"], max(min(drive["back"], drive["pickup"] + 40 * 86400), drive["pickup"] + 1))
         modes = ["tag", "tag", "both", "plate", "plate", "bare"] if vehicle["tag"] else ["plate", "plate", "plate", "bare"]

@@ -25,6 +25,7 @@ class Fleet:
         self.random = random.Random(f"{seed}-{number}")
         # Numbers of their own, so that mistakes do not change the truth of a seed.
         self.changes = random.Random(f"changes of {seed}-{number}")
+        self.moves = random.Random(f"moves of {seed}-{number}")
         self.zone_name, self.number = ZONES[number % len(ZONES)], number
         self.zone = ZoneInfo(self.zone_name)
         # Some of its agencies have their clocks elsewhere.
@@ -39,7 +40,6 @@ class Fleet:
             vehicle = {"tag": tag, "plate": plate, "state": state, "index": n, "drives": []}
             self.vehicles.append(vehicle)
             self.live(vehicle)
-        self.moves = random.Random(f"moves of {seed}-{number}")
         self.swap_vehicles(vehicles)
         self.move_numbers()
 
@@ -158,11 +158,30 @@ class Fleet:
             status, knows_pickup, knows_back = "ACTIVE", True, False
         elif style > 0.94:
             status, knows_pickup = "APPROVED", True
+        forgotten = self.moves.random()
+        if forgotten < 0.05 and status == "COMPLETED" and start and not extends:
+            status, start, end, knows_pickup, knows_back = self.forgotten(drive, int(forgotten * 100))
         drive["rental"] = self.add(
             drive["vehicle"], drive["customer"], status, start, end,
             drive["pickup"] if knows_pickup else None,
             drive["back"] if knows_back and status != "ACTIVE" else None,
         )["number"]
+
+    def forgotten(self, drive, kind):
+        """What is recorded of a rental that nobody marked as it went: status, days, whether pickup and return are known."""
+        r, (start, end) = self.moves, (day_of(self.zone, drive[name]) for name in ("pickup", "back"))
+        knows = r.random() < 0.5
+        if kind == 0:
+            # It came back early, and somebody cancelled it then.
+            return "CANCELLED", start, end + timedelta(days=r.randrange(4)), True, False
+        if kind == 1:
+            return "APPROVED", start, end, False, False
+        if kind == 2:
+            return "ACTIVE", start, None, knows, False
+        if kind == 3:
+            # Its planned days were over before the pickup.
+            return "ACTIVE", start - timedelta(days=3), start - timedelta(days=1), True, False
+        return "ACTIVE", start, max(start, end - timedelta(days=r.randrange(3))), knows, False
 
     def no_show(self, vehicle, pickup, back):
         """A booking that never took place, on days when somebody else had the vehicle."""
@@ -188,9 +207,9 @@ class Fleet:
         )["number"]
 
     def driver(self, vehicle, at):
-        """The customer who really had the vehicle; `None` for the fleet itself."""
+        """The customer who really had the vehicle; `None` for the fleet itself. In the second of a return, the one who gave it back."""
         for drive in vehicle["drives"]:
-            if drive["pickup"] <= at < drive["back"]:
+            if drive["pickup"] <= at <= drive["back"]:
                 return drive["customer"]
         return None
 

@@ -26,35 +26,37 @@ pub fn about(when: When, zone: Zone) -> Option<Timestamp> {
 /// The instants at which a toll or violation can have been caused.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Occurrence {
-    /// At both instants the clocks showed the time. They are equal, unless the clocks were set back.
-    At(Timestamp, Timestamp),
-    /// The same, at any time of the minutes that begin with these instants: the time has no seconds, or its seconds are 0.
-    WithinMinute(Timestamp, Timestamp),
+    /// At any time of the spans that begin with `one` and `other` and are `length` milliseconds long. At both instants the clocks
+    /// showed the time; they are equal, unless the clocks were set back.
+    At { one: Timestamp, other: Timestamp, length: u32 },
     /// At any time from the first instant until just before the second one: only the day is known.
     Within(Timestamp, Timestamp),
 }
 
+/// A second in milliseconds.
+const SECOND: u32 = 1_000;
 /// A minute in milliseconds.
 const MINUTE: u32 = 60_000;
 
 impl Occurrence {
     /// A day without a time zone is one of `zone`.
     pub(super) fn new(when: When, zone: Zone) -> Option<Self> {
-        let Some((first, second)) = when.instants() else {
+        let Some((one, other)) = when.instants() else {
             let zone = when.zone.unwrap_or(zone);
             return when.on.map(|day| Self::Within(midnight(zone, day), day_end(zone, day)));
         };
-        // Many statements have times without seconds. What is stored does not tell them from times with the seconds 00.
-        let is_minute = first.millis().is_multiple_of(u64::from(MINUTE));
-        Some(if is_minute { Self::WithinMinute(first, second) } else { Self::At(first, second) })
+        // Many statements have times without seconds, and most without milliseconds. What is stored does not tell them from times
+        // with the seconds 00, or the milliseconds 000.
+        let is_whole = |unit: u32| one.millis().is_multiple_of(u64::from(unit));
+        let length = [MINUTE, SECOND].into_iter().find(|unit| is_whole(*unit)).unwrap_or(1);
+        Some(Self::At { one, other, length })
     }
 
     /// Whether it can be within `[from, to)`.
     pub(super) fn can_be_in(self, from: Timestamp, to: Timestamp) -> bool {
         match self {
-            Self::At(one, other) => [one, other].iter().any(|at| (from..to).contains(at)),
-            Self::WithinMinute(one, other) => {
-                [one, other].iter().any(|at| *at < to && from < at.plus_millis(MINUTE.into()) && from < to)
+            Self::At { one, other, length } => {
+                [one, other].iter().any(|at| *at < to && from < at.plus_millis(length.into()) && from < to)
             }
             Self::Within(begin, end) => begin < to && from < end,
         }
@@ -70,11 +72,8 @@ impl Occurrence {
         let is_whole_in =
             |begin: Timestamp, end: Timestamp| spans.iter().any(|(from, to)| *from <= begin && end <= *to);
         match self {
-            Self::At(one, other) => {
-                [one, other].iter().all(|at| spans.iter().any(|(from, to)| (from..to).contains(&at)))
-            }
-            Self::WithinMinute(one, other) => {
-                [one, other].iter().all(|at| is_whole_in(*at, at.plus_millis(MINUTE.into())))
+            Self::At { one, other, length } => {
+                [one, other].iter().all(|at| is_whole_in(*at, at.plus_millis(length.into())))
             }
             Self::Within(begin, end) => is_whole_in(begin, end),
         }
@@ -83,19 +82,30 @@ impl Occurrence {
     /// The first instant of its day, and the first one after it.
     fn day(self, zone: Zone) -> (Timestamp, Timestamp) {
         match self {
-            Self::At(at, _) | Self::WithinMinute(at, _) => {
-                let day = zone.local(at).date();
+            Self::At { one, .. } => {
+                let day = zone.local(one).date();
                 (midnight(zone, day), day_end(zone, day))
             }
             Self::Within(begin, end) => (begin, end),
         }
     }
 
+    /// What is known of it, if that leaves open on which side of an instant it was: its minute or its second.
+    fn divided_by(self, at: Timestamp) -> Option<&'static str> {
+        match self {
+            Self::At { one, other, length } if one == other && one <= at && at < one.plus_millis(length.into()) => {
+                Some(if length == MINUTE { "minute" } else { "second" })
+            }
+            _ => None,
+        }
+    }
+
     /// Why it is not known at which instant it was, as the rest of a sentence.
     pub(super) fn doubt(self) -> &'static str {
         match self {
-            Self::At(one, other) | Self::WithinMinute(one, other) if one != other => "the clocks showed the time twice",
-            Self::At(..) | Self::WithinMinute(..) => "only the minute is known",
+            Self::At { one, other, .. } if one != other => "the clocks showed the time twice",
+            Self::At { length: MINUTE, .. } => "only the minute is known",
+            Self::At { .. } => "only the second is known",
             Self::Within(..) => "only the day is known",
         }
     }
@@ -137,6 +147,8 @@ struct Weighed<'t, 'r> {
     possible: bool,
     /// Whether the customer had the vehicle, if the planned days were kept.
     surely: bool,
+    /// Whether it was in the second of the recorded return, and so perhaps just before it.
+    in_second_of_return: bool,
     /// Whether another rental rules this one out.
     ruled_out_by_another: bool,
 }
@@ -199,7 +211,7 @@ fn rule_out(weighed: &mut [Weighed<'_, '_>]) {
         let (one, by) = (&weighed[one], &weighed[by]);
         let recorded = by.possession.is_recorded() && !one.possession.is_recorded();
         let planned = !one.surely && !one.is_overdue() && one.possession.can_follow_or_precede(by.possession);
-        by.surely_took_place() && (recorded || planned)
+        by.surely_took_place() && !one.in_second_of_return && (recorded || planned)
     };
     let possible: Vec<usize> = (0..weighed.len()).filter(|at| weighed[*at].possible).collect();
     let out: Vec<usize> = possible
@@ -247,7 +259,11 @@ impl<'t, 'r> Weighed<'t, 'r> {
         let (pickup, back) = (possession.pickup, possession.giving_back);
         let (first, end) = possession.planned;
         let planned = first.is_some_and(|first| at.can_be_in(first, end));
-        let reached = at.can_be_in(pickup.earliest, back.latest);
+        let before_return = at.can_be_in(pickup.earliest, back.latest);
+        let in_second_of_return = !before_return
+            && possession.is_given_back_in_whole_second()
+            && at.can_be_in(back.latest, back.latest.plus_millis(SECOND.into()));
+        let reached = before_return || in_second_of_return;
         let (midnight, day_end) = at.day(possession.rental.time_zone);
         // The end of a planned day is the first instant of the next one, and so not on that one.
         let is_back_before = if back.recorded { back.latest < midnight } else { back.latest <= midnight };
@@ -259,15 +275,15 @@ impl<'t, 'r> Weighed<'t, 'r> {
             parked: false,
             possible: reached && !possession.displaced,
             surely: at.is_in(pickup.latest, back.earliest),
+            in_second_of_return,
             ruled_out_by_another: reached && possession.displaced,
         }
     }
 
     /// Whether the planned days are over, and nobody marked the rental as given back.
     fn is_overdue(&self) -> bool {
-        let (rental, back) = (self.possession.rental, self.possession.giving_back);
-        let is_out = rental.end_date.is_some() && rental.status != RentalStatus::Completed && !back.recorded;
-        is_out && self.at.can_be_in(self.possession.trusted_to, back.latest)
+        let possession = self.possession;
+        possession.is_out() && self.at.can_be_in(possession.trusted_to, possession.giving_back.latest)
     }
 
     /// Whether the customer had the vehicle if the planned days were kept, and the rental took place.
@@ -295,10 +311,14 @@ impl<'t, 'r> Weighed<'t, 'r> {
         self.at.can_be_in(back.latest, day_end(zone, next)) && !self.possession.ended_by_next
     }
 
-    /// Whether another pickup is recorded between the return and the occasion.
+    /// Whether another customer certainly got the vehicle between the return and the occasion.
     fn was_followed(&self, all: &[Self]) -> bool {
         let back = self.possession.giving_back.latest;
-        all.iter().any(|other| other.was_picked_up() && back <= other.possession.pickup.earliest)
+        let has_begun = |other: &Self| {
+            let took_place = other.possession.evidence == Evidence::HandedOver || other.possession.pickup.recorded;
+            took_place && other.at.is_in(other.possession.pickup.latest, Timestamp::LAST)
+        };
+        all.iter().any(|other| has_begun(other) && back <= other.possession.pickup.earliest)
     }
 
     fn candidate(&self) -> Candidate {
@@ -327,31 +347,31 @@ impl<'t, 'r> Weighed<'t, 'r> {
             };
         }
         if !self.at.is_in(possession.pickup.earliest, possession.giving_back.latest) {
-            let when = if self.is_within_its_minute() { "within that minute" } else { "at about that time" };
-            return format!("Planned {days}; handed over or given back {when}.");
+            let moments = [possession.pickup.earliest, possession.giving_back.latest];
+            return match moments.into_iter().find_map(|moment| self.at.divided_by(moment)) {
+                Some(unit) => format!("Planned {days}; handed over or given back within that {unit}."),
+                None => format!("Planned {days}; handed over or given back at about that time."),
+            };
         }
+        let is_trusted = !self.at.can_be_in(possession.trusted_to, possession.giving_back.latest);
+        let has_days = rental.start_date.is_some() && rental.end_date.is_some();
         match (self.planned, possession.pickup.recorded, possession.giving_back.recorded) {
-            (true, true, true) => format!("Handed over before and given back after it, within {days}."),
-            (false, true, true) => format!("Handed over before and given back after it; planned {days}."),
-            (true, ..) => format!("Had the vehicle {days}."),
+            (true, true, true) if has_days => format!("Handed over before and given back after it, within {days}."),
+            (_, true, true) => format!("Handed over before and given back after it; planned {days}."),
+            (true, _, false) if !is_trusted && possession.is_out() => {
+                format!("Planned {days}, but another rental began since, and nobody recorded the return.")
+            }
+            (true, ..) if is_trusted => format!("Had the vehicle {days}."),
             (false, _, true) => format!("Planned {days}, but given back later."),
-            (false, ..) if rental.status == RentalStatus::Completed => {
+            (..) if rental.status == RentalStatus::Completed => {
                 format!("Planned {days}, and it is not recorded when it was given back.")
             }
             (false, true, _) if rental.start_date.is_none() => "Handed over before, and not yet given back.".into(),
             (false, false, _) if rental.start_date.is_none() => {
                 "Marked as handed over, but it is not recorded when.".into()
             }
-            (false, ..) => self.reason_outside(days),
+            _ => self.reason_outside(days),
         }
-    }
-
-    /// Whether only the seconds, which the time lacks, tell if it was before or after the recorded pickup or return.
-    fn is_within_its_minute(&self) -> bool {
-        let Occurrence::WithinMinute(one, other) = self.at else { return false };
-        let possession = self.possession;
-        let moments = [possession.pickup.earliest, possession.giving_back.latest];
-        one == other && moments.iter().any(|moment| one < *moment && *moment < one.plus_millis(MINUTE.into()))
     }
 
     /// The reason of a rental that is not given back, before or after its planned days.

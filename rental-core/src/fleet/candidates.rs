@@ -155,17 +155,30 @@ fn add_new(rentals: &mut Vec<Rental>, found: Vec<Rental>) {
 }
 
 /// Days, `[first, end)` by number, on which another rental can show that this one was over by `day`, or never took place:
-/// those of a booking that nobody marked as handed over, and those since the planned return of a rental that nobody marked
-/// as given back.
+/// those of a booking that nobody marked as handed over, and those since the pickup of a rental that nobody marked as given
+/// back.
 fn telling_days(rental: &Rental, day: u32) -> Option<(u32, u32)> {
-    let start = rental.start_date?.day_number();
-    let end = rental.end_date.map_or(start, Date::day_number);
-    match (rental.status, rental.completed_at) {
-        (RentalStatus::Approved, None) if rental.activated_at.is_none() => Some((start, end + 1)),
-        (RentalStatus::Approved | RentalStatus::Active, None) if rental.end_date.is_some() && end < day => {
-            Some((end, day + 1))
+    let start = rental.start_date.map(Date::day_number);
+    let swap = rental.earlier_vehicles.first().map(|one| one.until);
+    let handed_over = rental.activated_at.into_iter().chain(swap).map(Timestamp::day_number).min();
+    match (rental.status, rental.completed_at, handed_over) {
+        (RentalStatus::Approved, None, None) => Some((start?, rental.end_date.map_or(start?, Date::day_number) + 1)),
+        // The pickup was after the returns of those that had the vehicle before.
+        (RentalStatus::Completed, Some(back), None) if start.is_none() => {
+            let back = back.day_number();
+            (day < back).then_some((day, back + 1))
         }
-        _ => None,
+        (RentalStatus::New, ..) | (_, Some(_), _) => None,
+        // Its planned day tells when it was given back, unless it was handed over later.
+        (RentalStatus::Completed, None, _)
+            if rental.end_date.is_some_and(|end| handed_over.is_none_or(|up| up + 1 < end.day_number())) =>
+        {
+            None
+        }
+        _ => {
+            let pickup = handed_over.into_iter().chain(start).min()?;
+            (pickup < day).then_some((pickup, day + 1))
+        }
     }
 }
 
@@ -190,7 +203,8 @@ async fn rentals_between(
     Ok(rentals)
 }
 
-/// The first day, by number, of the bookings that reach a day and that nobody marked as handed over.
+/// The first day, by number, of the rentals that reach a day and whose pickup rentals of that day can tell: bookings that nobody
+/// marked as handed over, and completed ones whose pickup is not known.
 ///
 /// # Errors
 /// The store is not available.
@@ -201,8 +215,13 @@ pub(crate) async fn first_booking(
     day: u32,
 ) -> Result<Option<u32>, Error> {
     let rentals = rentals_between(store, organization, vehicle, (day, day.saturating_add(1)), MOST).await?;
-    let is_booking = |one: &&Rental| one.status == RentalStatus::Approved && one.activated_at.is_none();
-    Ok(rentals.iter().filter(is_booking).filter_map(|one| Some(one.start_date?.day_number())).min())
+    let begin = |one: &Rental| match (one.status, one.start_date) {
+        _ if one.activated_at.is_some() => None,
+        (RentalStatus::Approved, Some(start)) => Some(start.day_number()),
+        (RentalStatus::Completed, None) => Some(0),
+        _ => None,
+    };
+    Ok(rentals.iter().filter_map(begin).min())
 }
 
 /// Reads the rentals whose customers may have had a vehicle on one of some days, `[first, end)` by number, and those with the

@@ -105,24 +105,34 @@ impl<'r> Possession<'r> {
             (RentalStatus::Cancelled, _) if activated.is_some() => Evidence::Doubtful,
             (RentalStatus::New | RentalStatus::Approved | RentalStatus::Cancelled, _) => return None,
         };
-        let start = rental.start_date.map(|start| midnight(zone, start));
+        // A return before the planned first day shows that the pickup was not on that day either.
+        let back = completed.map(|at| zone.local(at).date());
+        let start_date = rental.start_date.map(|start| back.map_or(start, |back| start.min(back)));
+        let start = start_date.map(|start| midnight(zone, start));
         let end = rental.end_date.map(|end| day_end(zone, end));
-        let (pickup, trusted_from) = match (activated, start, rental.start_date) {
+        let (pickup, trusted_from) = match (activated, start, start_date) {
             (Some(at), ..) => (Moment::exact(at), at),
             (None, Some(begin), Some(start)) => (Moment::between(begin, day_end(zone, start)), begin),
             (None, ..) => (Moment::between(Timestamp::FIRST, completed.unwrap_or(END)), END),
         };
         let planned_end = rental.end_date.zip(end).filter(|(_, end)| pickup.earliest < *end);
-        let is_out = matches!(rental.status, RentalStatus::Active | RentalStatus::Approved);
+        let is_out = rental.status != RentalStatus::Completed && evidence == Evidence::HandedOver;
         let (giving_back, trusted_to) = match (completed, planned_end) {
             (Some(at), _) => (Moment::exact(at), at),
             // Nobody recorded the return, and its planned day is over: the customer may still have the vehicle.
-            (None, Some((_, end))) if is_out && evidence == Evidence::HandedOver => (Moment::between(end, END), end),
-            (None, Some((last, end))) => (Moment::between(midnight(zone, last), end), end),
-            (None, None) if rental.status == RentalStatus::Completed || evidence == Evidence::Doubtful => {
-                (Moment::between(pickup.earliest, END), pickup.earliest)
+            (None, Some((_, end))) if is_out => (Moment::between(end, END), end),
+            // It was cancelled because the vehicle came back early, or before it was handed over: nobody knows when.
+            (None, Some((_, end))) if rental.status == RentalStatus::Cancelled => {
+                (Moment::between(pickup.earliest, end), end)
             }
-            (None, None) => (Moment::between(END, END), END),
+            (None, Some((last, end))) => (Moment::between(midnight(zone, last), end), end),
+            // The plan was over before the pickup, so only the day of the pickup is left of it.
+            (None, None) if is_out && rental.end_date.is_some() => {
+                let end = day_end(zone, zone.local(pickup.earliest).date());
+                (Moment::between(end, END), end)
+            }
+            (None, None) if is_out => (Moment::between(END, END), END),
+            (None, None) => (Moment::between(pickup.earliest, END), pickup.earliest),
         };
         let giving_back = Moment { earliest: giving_back.earliest.max(pickup.earliest), ..giving_back };
         let pickup = Moment { latest: pickup.latest.min(giving_back.latest.max(pickup.earliest)), ..pickup };
@@ -150,8 +160,14 @@ impl<'r> Possession<'r> {
             one.pickup.latest < next.giving_back.earliest
                 || (one.pickup.latest <= next.pickup.earliest && one.pickup.earliest < next.pickup.earliest)
         };
+        // A recorded return wins over a planned one, when nothing tells the pickup before it.
+        let known = |one: &Self, next: &Self| {
+            let is_undated = next.rental.start_date.is_none() && !next.pickup.recorded;
+            is_undated && next.giving_back.recorded && one.pickup.latest < next.giving_back.earliest
+        };
         match (self.pickup.recorded, other.pickup.recorded) {
             (true, true) => self.pickup.earliest < other.pickup.earliest,
+            _ if known(self, other) != known(other, self) => known(self, other),
             _ => first(self, other) && !first(other, self),
         }
     }
@@ -176,15 +192,30 @@ impl<'r> Possession<'r> {
         let certain = |other: &&Self| other.rental.id != self.rental.id && other.evidence == Evidence::HandedOver;
         let next = |other: &&Self| match other.pickup.recorded {
             true => self.began_before(other.pickup.earliest) || self.is_before(other),
+            false if self.is_cancelled() => self.begins_before(other),
             false => other.giving_back.recorded && self.is_before(other),
         };
         if let Some(at) = all.iter().filter(certain).filter(next).map(|other| other.pickup.latest).min() {
             self.end_at(at);
         }
-        if self.pickup.recorded || self.rental.start_date.is_none() {
+        let is_cancelled = |other: &&Self| {
+            let begins_later = self.giving_back.earliest.max(self.pickup.latest) <= other.pickup.earliest;
+            other.rental.id != self.rental.id && other.is_cancelled() && begins_later
+        };
+        let cancelled = all.iter().filter(is_cancelled).map(|other| other.pickup.earliest).min();
+        if let Some(at) = cancelled.filter(|_| !self.giving_back.recorded) {
+            self.trusted_to = self.trusted_to.min(at);
+        }
+        if self.pickup.recorded || (self.rental.start_date.is_none() && !self.giving_back.recorded) {
             return;
         }
-        let earlier = |other: &&Self| other.is_before(self) && other.giving_back.earliest < self.giving_back.latest;
+        // A booking that took place waited only for a return that is known to be late.
+        let took_place = self.evidence == Evidence::HandedOver;
+        let can_wait = |other: &Self| other.giving_back.recorded || other.giving_back.earliest < self.pickup.latest;
+        let earlier = |other: &&Self| {
+            let is_earlier = other.is_before(self) && other.giving_back.earliest < self.giving_back.latest;
+            is_earlier && (took_place || can_wait(other))
+        };
         let back = all.iter().filter(certain).filter(earlier).map(|other| other.giving_back.earliest).max();
         if let Some(back) = back.filter(|back| *back > self.pickup.earliest) {
             self.pickup.earliest = back;
@@ -194,26 +225,58 @@ impl<'r> Possession<'r> {
         }
     }
 
-    /// Adjusts this possession, which nobody marked as given back, to the planned pickup of the next rental: that one took
-    /// place, so the vehicle can have come back on the planned day of the return. When the next rental is completed, the
-    /// vehicle came back before that pickup.
+    /// Adjusts this possession, whose return nobody recorded, to the rentals after it.
+    ///
+    /// They show that the vehicle can have come back on the planned day of the return, and at any time when none is planned. When
+    /// one of them is completed, the vehicle came back before its pickup. One that took place before the planned return contradicts
+    /// the plan: from then on, a person decides.
     fn end_by_plan(&mut self, all: &[Self]) {
-        let rental = self.rental;
-        let is_out = matches!(rental.status, RentalStatus::Active | RentalStatus::Approved);
-        let Some(end) = rental.end_date.filter(|_| is_out && !self.giving_back.recorded) else { return };
-        let planned = |other: &&Self| {
-            let took_place = other.rental.id != rental.id && other.evidence == Evidence::HandedOver;
-            took_place && !other.pickup.recorded && other.rental.start_date.is_some() && self.is_before(other)
-        };
-        let next: Vec<&Self> = all.iter().filter(planned).collect();
-        if let Some(from) = next.iter().map(|other| other.pickup.earliest).min() {
-            let from = from.max(midnight(rental.time_zone, end)).max(self.pickup.earliest);
-            self.giving_back.earliest = self.giving_back.earliest.min(from);
+        let is_open = !self.giving_back.recorded && self.giving_back.latest == END;
+        if !is_open || self.evidence == Evidence::Doubtful {
+            return;
         }
-        let completed = next.iter().filter(|other| other.rental.status == RentalStatus::Completed);
-        if let Some(at) = completed.map(|other| other.pickup.latest).min() {
+        let due = self.last_day().unwrap_or(Timestamp::FIRST).max(self.pickup.earliest);
+        let next: Vec<(&Self, Timestamp)> =
+            all.iter().filter_map(|other| Some((other, self.can_end_before(other)?))).collect();
+        let Some(from) = next.iter().map(|(_, from)| *from).min() else { return };
+        let contradicts = next.iter().any(|(other, _)| other.pickup.latest <= due);
+        let is_completed = |other: &Self| other.rental.status == RentalStatus::Completed && self.begins_before(other);
+        let completed = next.iter().filter(|(other, _)| is_completed(other)).map(|(other, _)| other.pickup.latest);
+        let ended = completed.filter(|at| due < *at).min();
+        self.giving_back.earliest = self.giving_back.earliest.min(from.max(self.pickup.earliest));
+        if self.rental.end_date.is_none() || contradicts {
+            self.trusted_to = self.trusted_to.min(from);
+        }
+        if let Some(at) = ended {
             self.end_at(at);
         }
+    }
+
+    /// From when another rental tells that this possession, whose return nobody recorded, can have ended before it.
+    fn can_end_before(&self, other: &Self) -> Option<Timestamp> {
+        let can_begin_before = self.pickup.earliest < other.pickup.latest;
+        let begins_before = self.begins_before(other);
+        let is_booking = other.evidence == Evidence::Doubtful && !other.pickup.recorded;
+        let Some(last) = self.last_day() else {
+            let has_it_later = self.pickup.latest < other.giving_back.latest;
+            let can_end = begins_before || (can_begin_before && has_it_later);
+            return (can_end && self.rental.id != other.rental.id).then_some(other.pickup.earliest);
+        };
+        let is_on_last_day = last < other.pickup.latest && can_begin_before && !other.is_cancelled();
+        // A booking does not take place while the vehicle is out by plan.
+        let can_end = is_on_last_day || (begins_before && !is_booking);
+        let from = if last < other.pickup.latest { other.pickup.earliest.max(last) } else { other.pickup.earliest };
+        (can_end && self.rental.id != other.rental.id).then_some(from)
+    }
+
+    /// Whether the pickup of this possession was before that of another one, by their days or because their order is known.
+    fn begins_before(&self, other: &Self) -> bool {
+        self.pickup.latest <= other.pickup.earliest || self.is_before(other)
+    }
+
+    /// The beginning of the planned day of the return.
+    fn last_day(&self) -> Option<Timestamp> {
+        self.rental.end_date.map(|end| midnight(self.rental.time_zone, end))
     }
 
     /// Whether nobody marked the rental as handed over, and one that took place overlaps with its plan.
@@ -227,6 +290,23 @@ impl<'r> Possession<'r> {
     pub(super) fn can_follow_or_precede(&self, other: &Self) -> bool {
         other.pickup.can_be_at_or_after(self.giving_back.earliest)
             || self.pickup.can_be_at_or_after(other.giving_back.earliest)
+    }
+
+    /// Whether the customer has the vehicle by the status of the rental, and nobody recorded the return.
+    pub(super) fn is_out(&self) -> bool {
+        let is_over = self.rental.status == RentalStatus::Completed || self.giving_back.recorded;
+        self.evidence == Evidence::HandedOver && !is_over
+    }
+
+    /// Whether the return is recorded, and to the second: it can have been at any time of that second.
+    pub(super) fn is_given_back_in_whole_second(&self) -> bool {
+        let back = self.giving_back;
+        back.recorded && !self.ended_by_next && back.latest.millis().is_multiple_of(1_000)
+    }
+
+    /// Whether it was cancelled after a recorded pickup.
+    fn is_cancelled(&self) -> bool {
+        self.rental.status == RentalStatus::Cancelled && self.pickup.recorded
     }
 
     /// Whether pickup and return are both recorded.

@@ -233,7 +233,7 @@ fn agreed(by_tag: &[VehicleId], by_plate: &[VehicleId], at: Option<Occurrence>) 
     let both: Vec<VehicleId> = by_tag.iter().filter(|id| by_plate.contains(id)).copied().collect();
     let several = |count: usize, what: &str| {
         let then = match at {
-            Some(Occurrence::At(..) | Occurrence::WithinMinute(..)) => format!("had this {what} at that time"),
+            Some(Occurrence::At { .. }) => format!("had this {what} at that time"),
             Some(Occurrence::Within(..)) => format!("had this {what} on that day"),
             None => format!("have or had this {what}"),
         };

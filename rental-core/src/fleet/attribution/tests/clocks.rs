@@ -17,6 +17,7 @@ fn a_time_without_seconds_is_clear_when_it_holds_for_the_whole_minute() {
         ("2026-06-05T12:42:00Z", "1"),
         ("2026-06-05T12:43:00Z", "unclear"),
         ("2026-06-05T12:43:01Z", "1"),
+        ("2026-06-05T12:43:20Z", "unclear"),
         ("2026-06-05T12:43:22Z", "nobody"),
         ("2026-06-05T12:43:25Z", "2"),
         ("2026-06-05T12:44:00Z", "2"),
@@ -31,9 +32,9 @@ fn a_time_without_seconds_is_clear_when_it_holds_for_the_whole_minute() {
     for (one, days) in candidates.iter().zip(["2026-06-01 to 2026-06-05", "2026-06-05 to 2026-06-09"]) {
         assert_eq!(one.reason, format!("Planned {days}; handed over or given back within that minute."));
     }
-    // Times to the minute on both sides agree.
-    check(&both("12:43:00", "12:43:00"), "2026-06-05T12:43:00Z", "2");
-    check(&both("12:43:00", "12:44:00"), "2026-06-05T12:43:00Z", "nobody");
+    check(&both("12:43:00", "12:43:00"), "2026-06-05T12:43:00Z", "unclear");
+    check(&both("12:43:00", "12:44:00"), "2026-06-05T12:43:00Z", "unclear");
+    check(&both("12:42:59", "12:43:00"), "2026-06-05T12:43:00Z", "2");
     check(&both("12:44:00", "12:44:00"), "2026-06-05T12:43:00Z", "1");
     // One customer extended the rental: whenever it was, the same one pays.
     let [first, second] = both("12:43:20", "12:43:20");
