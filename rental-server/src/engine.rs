@@ -3,17 +3,20 @@
 use crate::{
     config::{Config, StoreUpgrade, UPGRADES_NEVER},
     edge,
+    service_manager::Patience,
 };
 use rental_core::{
+    check::repair::{self, Plan, Waiter},
     operations::Edge,
     resources::sql_views,
-    store::{Absent, Access, Damaged, Engine, Environment, Opening, Place, Record, Snapshot, Span, StoreError},
+    store::{Absent, Access, Answer, Damaged, Engine, Environment, Opening, Place, Record, Snapshot, Span, StoreError},
+    upgrade::{self, State},
 };
 use std::{
     ffi::OsString,
     fs, io,
     os::unix::fs::PermissionsExt,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -54,6 +57,8 @@ pub(crate) async fn open(place: &dyn Place, config: &Config) -> Result<Arc<dyn E
     let never = config.store_upgrade == StoreUpgrade::Never;
     let access = if never { Access::Present } else { Access::Upgradable };
     OPENING.store(place.file().is_some(), Ordering::Relaxed);
+    // A file is checked after a crash, and a damaged one is copied: both take minutes for a large one.
+    let _patience = Patience::start("opening the store");
     let opened = place.open(access, &opening).await;
     OPENING.store(false, Ordering::Relaxed);
     let store = opened.map_err(|error| match error {
@@ -62,8 +67,61 @@ pub(crate) async fn open(place: &dyn Place, config: &Config) -> Result<Arc<dyn E
     })?;
     if let Some(salvaged) = store.salvaged() {
         tracing::error!("{place} was damaged so that it could not be opened: {salvaged}; {REPAIR_SOON}");
+        rebuild(&store)
+            .await
+            .map_err(|error| format!("{place}: what the damaged rows guarded cannot be rebuilt: {error}"))?;
+    } else if let Some(kept) = place.file().map(kept_file).filter(|kept| kept.exists()) {
+        let kept = kept.display();
+        tracing::warn!(
+            "{kept} is there: an earlier start replaced the damaged store by what could be read; {REPAIR_SOON}"
+        );
     }
     Ok(store)
+}
+
+/// The name under which a damaged file is kept.
+fn kept_file(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".damaged");
+    PathBuf::from(name)
+}
+
+/// Writes the rows that were lost and that follow from others, such as the nights that a rental holds, and the counter of invoice
+/// numbers: without them the server would accept what they prevent. Nothing is removed or replaced; that is for `store repair`.
+async fn rebuild(store: &Arc<dyn Engine>) -> Result<(), String> {
+    match upgrade::state(store.as_ref()).await {
+        Ok(State::Current) => {}
+        // The upgrade writes them, or says what to do.
+        _ => return Ok(()),
+    }
+    let (store, waits) = (Arc::clone(store), Waits(Handle::current()));
+    let rebuilt = tokio::task::spawn_blocking(move || {
+        let mut rebuilt = 0;
+        loop {
+            let Plan { mut changes, left, more } = repair::plan(store.as_ref(), &waits, edge::Clock.now(), &mut |_| {})
+                .map_err(|error| error.to_string())?;
+            changes.retain(|_, change| !change.loses());
+            let written = changes.len();
+            let plan = Plan { changes, left, more };
+            repair::apply(store.as_ref(), &waits, &plan).map_err(|error| error.to_string())?;
+            rebuilt += written;
+            if !more || written == 0 {
+                return Ok::<usize, String>(rebuilt);
+            }
+        }
+    });
+    let rebuilt = rebuilt.await.map_err(|error| error.to_string())??;
+    tracing::warn!("{rebuilt} of the lost rows follow from others and were written again");
+    Ok(())
+}
+
+/// Waits for the store on a thread of its own.
+struct Waits(Handle);
+
+impl Waiter for Waits {
+    fn wait<T>(&self, answer: Answer<'_, T>) -> Result<T, StoreError> {
+        self.0.block_on(answer)
+    }
 }
 
 /// Makes the SQL views. The store must be of the present schema version.

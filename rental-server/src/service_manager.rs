@@ -3,10 +3,17 @@
 
 use listenfd::ListenFd;
 use sd_notify::NotifyState;
-use std::{net::TcpListener, time::Duration};
+use std::{
+    net::TcpListener,
+    sync::mpsc::{self, RecvTimeoutError, Sender},
+    thread,
+    time::Duration,
+};
 
 /// How long the service manager waits for the next message of a server that upgrades its store. It gets one every 5 s.
 const UPGRADE_PATIENCE: Duration = Duration::from_secs(120);
+/// How often it gets a message of a server that opens its store.
+const OPENING_TOLD_EVERY: Duration = Duration::from_secs(5);
 
 /// The sockets that the service manager has opened, in its order. Changes the environment, so call it before threads start.
 pub(crate) fn sockets() -> Result<Vec<TcpListener>, String> {
@@ -51,6 +58,25 @@ pub(crate) fn stopping() {
 pub(crate) fn upgrading(status: &str) {
     let micros = u32::try_from(UPGRADE_PATIENCE.as_micros()).unwrap_or(u32::MAX);
     tell(&[NotifyState::ExtendTimeoutUsec(micros), NotifyState::Status(status)]);
+}
+
+/// Tells the service manager every few seconds that a start needs more time, until it is dropped.
+pub(crate) struct Patience {
+    _ends: Sender<()>,
+}
+
+impl Patience {
+    /// `status` says what takes its time.
+    pub(crate) fn start(status: &'static str) -> Self {
+        let (ends, ended) = mpsc::channel();
+        // A thread of its own: what it waits for occupies that of the runtime. Without the thread, the start is only less patient.
+        let _ = thread::Builder::new().name("patience".into()).spawn(move || {
+            while matches!(ended.recv_timeout(OPENING_TOLD_EVERY), Err(RecvTimeoutError::Timeout)) {
+                upgrading(status);
+            }
+        });
+        Self { _ends: ends }
+    }
 }
 
 fn tell(state: &[NotifyState]) {

@@ -174,6 +174,53 @@ fn a_page_without_structure_loses_its_own_rows_and_no_others() {
     assert!(lost_some > 5, "{lost_some}");
 }
 
+/// The mark of an interrupted upgrade would be on it.
+#[test]
+fn the_first_page_of_the_rows_is_a_page_like_any_other() {
+    let crashed = Crashed::of(60);
+    let has = |page: &[u8], key: &[u8]| page.windows(key.len()).any(|part| part == key);
+    let keys: Vec<&[u8]> = crashed.rows.iter().take(2).map(|row| row.key.as_bytes()).collect();
+    let pages = (1..crashed.bytes.len() / PAGE).map(|page| page * PAGE);
+    let first =
+        pages.filter(|at| crashed.bytes[*at] == 1 && keys.iter().all(|key| has(&crashed.bytes[*at..][..PAGE], key)));
+    let mut most_lost = 0;
+    for at in first {
+        crashed.damaged(|bytes| bytes[at..at + 200].fill(0xA7));
+        let store = Redb::open_or_salvage(&crashed.path, CACHE).unwrap();
+        let (sound, damaged) = served(&store);
+        assert!(damaged.is_empty() && sound.values().all(|row| crashed.rows.contains(row)), "page at {at}");
+        most_lost = most_lost.max(crashed.rows.len() - sound.len());
+    }
+    assert!((1..=crashed.rows.len() / 10).contains(&most_lost), "{most_lost}");
+}
+
+/// A slot of the header names the pages of a commit; its checksum tells which bit was flipped.
+#[test]
+fn a_bit_flipped_in_what_names_the_last_commit_brings_no_older_commit_back() {
+    let crashed = Crashed::with_older_pages(20);
+    let slot = if crashed.bytes[9] & 1 == 0 { 64 } else { 192 };
+    let mut settled = 0;
+    for bit in (0..8 * 128).step_by(7) {
+        crashed.damaged(|bytes| bytes[slot + bit / 8] ^= 1 << (bit % 8));
+        let Ok(store) = Redb::open_or_salvage(&crashed.path, CACHE) else { continue };
+        let (sound, damaged) = served(&store);
+        assert!(damaged.is_empty() && sound.into_values().eq(crashed.rows.iter().cloned()), "bit {bit} of the slot");
+        settled += 1;
+    }
+    assert!(settled > 100, "{settled}");
+    // The list of tables of an older commit.
+    let is_list = |page: &[u8]| page[0] == 1 && page.windows(8).any(|part| part == b"metarows");
+    let pages = 1..crashed.bytes.len() / PAGE;
+    let lists: Vec<usize> = pages.filter(|at| is_list(&crashed.bytes[at * PAGE..][..PAGE])).collect();
+    assert!(lists.len() > 1, "{lists:?}");
+    for list in lists {
+        crashed.damaged(|bytes| bytes[slot + 8..slot + 16].copy_from_slice(&(list as u64 - 1).to_le_bytes()));
+        if let Ok(store) = Redb::open_or_salvage(&crashed.path, CACHE) {
+            assert!(served(&store).0.into_values().eq(crashed.rows.iter().cloned()), "list at page {list}");
+        }
+    }
+}
+
 /// `RENTAL_BIT_ROT=1000` flips a thousand bits.
 #[test]
 fn a_bit_flipped_anywhere_in_a_crashed_store_is_never_served_and_hardly_ever_stops_it() {

@@ -3,7 +3,7 @@
 use crate::{
     cli::Cli,
     events_in_store::stop,
-    support::{Connection, Organization, Reply, Server, flip},
+    support::{Connection, Organization, Reply, Server, flip, flip_bytes},
     webhooks::{PRIVATE, hook, one_event},
 };
 use serde_json::{Value, json};
@@ -87,4 +87,45 @@ fn a_flipped_bit_in_the_file_of_a_server_that_was_killed_under_load_harms_only_i
         assert!(repaired && told.contains("remove vehicle"), "{told}");
         assert_eq!(store(directory.path(), "check", "").map(|(sound, _)| sound), Some(true));
     }
+}
+
+/// Rows that only guard others follow from these, so they are written again before anything is accepted.
+#[test]
+fn what_was_lost_of_the_nights_and_numbers_that_are_taken_is_there_again_before_the_server_accepts_anything() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("store.redb");
+    let server = Server::start_on_file(directory.path(), &[]);
+    let made = server.organization();
+    let vehicle = made.vehicle(json!({}));
+    let nights = json!({"status": "APPROVED", "start_date": "2026-06-01", "end_date": "2026-06-05"});
+    made.rental(&vehicle, nights.clone());
+    let customer = made.customer(json!({}));
+    let invoice = json!({"customer_id": customer, "lines": [{"description": "x", "amount": 10}]});
+    for _ in 0..2 {
+        made.recorded("invoices", &invoice);
+    }
+    let (id, read, write) = (made.id.clone(), made.read.clone(), made.write.clone());
+    drop(made);
+    std::thread::scope(|scope| {
+        scope.spawn(|| add(&server, &write, 100_000));
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        server.signal("KILL");
+    });
+    server.wait_until_gone();
+    let bytes = |id: &str| uuid::Uuid::parse_str(id).expect("an id").into_bytes();
+    flip_bytes(&file, &[b"h".as_slice(), &bytes(&id), &bytes(&vehicle)].concat());
+    flip_bytes(&file, &[b"n".as_slice(), &bytes(&id), b"invoice"].concat());
+
+    let server = Server::start_on_file(directory.path(), &[]).expecting_errors("damaged");
+    assert!(server.log().contains(SALVAGED) && server.log().contains("were written again"), "{}", server.log());
+    let organization = Organization { server: &server, id, read, write };
+    let mut second = nights;
+    second["vehicle_id"] = json!(vehicle);
+    second["customer_id"] = json!(customer);
+    assert_eq!(organization.post("/v1/rentals", &second).status, 409, "the nights are taken");
+    let third = organization.recorded("invoices", &invoice);
+    let third = organization.get(&format!("/v1/invoices/{third}")).ok();
+    assert_eq!(third["invoice_number"], "INV-000003");
+    drop(organization);
+    stop(server);
 }

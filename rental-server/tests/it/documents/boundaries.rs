@@ -129,8 +129,8 @@ fn clocks_and_random_ids_are_read_at_the_edge_only() {
 
 #[test]
 fn the_supervisor_starts_the_background_tasks() {
-    // Connections, the rounds of their turns, and the wait for a second signal, end by themselves. The upgrade of a store ends before the first background
-    // task starts.
+    // Connections, the rounds of their turns, and the wait for a second signal, end by themselves. The upgrade of a store, and the thread that
+    // tells systemd of its opening, end before the first background task starts.
     only_in(
         "rental-server/src",
         &["spawn"],
@@ -138,6 +138,7 @@ fn the_supervisor_starts_the_background_tasks() {
             "supervisor/",
             "http/",
             "main.rs",
+            "service_manager.rs",
             "turns.rs",
             "upgrade.rs",
             "webhooks/lanes.rs",

@@ -246,9 +246,14 @@ fn file_in(directory: &Path) -> Vec<(&'static str, String)> {
 
 /// Flips one bit wherever this text is in the file of a store, as a bad disk does.
 pub(crate) fn flip(path: &Path, text: &str) {
+    flip_bytes(path, text.as_bytes());
+}
+
+/// The same wherever these bytes are.
+pub(crate) fn flip_bytes(path: &Path, bytes: &[u8]) {
     let mut file = fs::read(path).expect("the file");
-    let found: Vec<usize> = (0..file.len()).filter(|at| file[*at..].starts_with(text.as_bytes())).collect();
-    assert!(!found.is_empty(), "no {text} in the file");
+    let found: Vec<usize> = (0..file.len()).filter(|at| file[*at..].starts_with(bytes)).collect();
+    assert!(!found.is_empty(), "no {} in the file", bytes.escape_ascii());
     found.into_iter().for_each(|at| file[at] ^= 1);
     fs::write(path, file).expect("the file");
 }

@@ -33,6 +33,29 @@ const SECOND_SLOT: u8 = 1;
 /// In the flags of the header: the last commit was made in two phases, as all of this engine are. So it is durable.
 const TWO_PHASE_COMMIT: u8 = 4;
 
+/// Bytes of a slot of the header, which describes a commit. The last 16 are its checksum.
+const SLOT: usize = 128;
+
+/// A slot of the header as it was written, and whether that is sure: its checksum is right, if need be after one flipped bit.
+fn settled(slot: &[u8; SLOT]) -> ([u8; SLOT], bool) {
+    let is_right = |slot: &[u8; SLOT]| {
+        let (described, checksum) = slot.split_at(SLOT - 16);
+        u128_at(checksum, 0) == Some(XxHash3_128::oneshot(described))
+    };
+    let mut tried = *slot;
+    if is_right(&tried) {
+        return (tried, true);
+    }
+    for bit in 0..8 * SLOT {
+        tried[bit / 8] ^= 1 << (bit % 8);
+        if is_right(&tried) {
+            return (tried, true);
+        }
+        tried[bit / 8] ^= 1 << (bit % 8);
+    }
+    (tried, false)
+}
+
 /// A file that no program writes while this exists.
 pub(super) struct Pages {
     file: File,
@@ -200,27 +223,31 @@ impl Pages {
         let mut pages = Self { file, len, region: 0, region_header: 0, rows: nothing };
         let (found, rows) = pages.tables(&head).ok_or_else(damaged)?;
         pages.rows = rows;
-        file::accept(found, versions, || Ok(pages.get(&marks::upgrade())?.is_some()))?;
+        // Only an upgrade that was interrupted has this row. Where the page cannot be read that has its place, it is as good as absent:
+        // all other rows would be lost for it.
+        file::accept(found, versions, || Ok(pages.get(&marks::upgrade()).is_ok_and(|found| found.is_some())))?;
         Ok(pages)
     }
 
     /// Reads the header and the list of tables: the schema version, and the root of the rows.
     fn tables(&mut self, head: &[u8]) -> Option<(u64, Root)> {
         let flags = *head.get(9)?;
-        let slot = if flags & SECOND_SLOT == 0 { 64 } else { 192 };
+        let slot = if flags & SECOND_SLOT == 0 { 64 } else { 64 + SLOT };
         let known = head.starts_with(MAGIC) && u32_at(head, 12)? == PAGE && *head.get(slot)? == 3;
         if !known || flags & TWO_PHASE_COMMIT == 0 || *head.get(slot + 1)? == 0 {
             return None;
         }
+        let (slot, settled) = settled(head.get(slot..slot + SLOT)?.first_chunk()?);
         let (header, data) = (u64::from(u32_at(head, 16)?), u64::from(u32_at(head, 20)?));
         (self.region_header, self.region) = (header * u64::from(PAGE), (header + data) * u64::from(PAGE));
-        let named = |bytes: &[u8], at| {
-            Some(Named { number: u64_at(bytes, at)?, checksum: u128_at(bytes, at + 8)?, surely: true })
+        let named = |bytes: &[u8], at, surely| {
+            Some(Named { number: u64_at(bytes, at)?, checksum: u128_at(bytes, at + 8)?, surely })
         };
-        let list = Root { page: named(head, slot + 8)?, count: 0 };
+        let list = Root { page: named(&slot, 8, settled)?, count: 0 };
+        let (_, surely) = self.page(list.page, None)?;
         let root = |definition: &[u8]| {
             let there = *definition.get(9)? != 0;
-            there.then_some(Root { page: named(definition, 10)?, count: u64_at(definition, 1)? })
+            there.then_some(Root { page: named(definition, 10, surely)?, count: u64_at(definition, 1)? })
         };
         let (mut rows, mut meta) = (None, None);
         self.walk_tree(list, None, &mut |found| {
