@@ -173,10 +173,14 @@ impl Create for Block {
 }
 
 impl Update for Block {
-    fn apply(&mut self, before: &Self, _: &Fields, _: &RuleContext<'_>) -> Result<(), Error> {
-        let of_feed = |block: &Self| (block.start_date, block.end_date, block.vehicle_id, block.status);
-        if before.calendar_feed_id.is_some() && of_feed(self) != of_feed(before) {
-            let rule = "follows its calendar feed: change it there, or delete the feed";
+    fn apply(&mut self, before: &Self, _: &Fields, context: &RuleContext<'_>) -> Result<(), Error> {
+        let days = |block: &Self| (block.start_date, block.end_date, block.vehicle_id);
+        // Of an event that began, the calendar may not tell any more that it is over.
+        let has_begun = before.start_date < context.organization.time_zone.local(context.now).date();
+        let is_freed = has_begun && self.status == BlockStatus::Cancelled;
+        let follows = days(self) == days(before) && (self.status == before.status || is_freed);
+        if before.calendar_feed_id.is_some() && !follows {
+            let rule = "follows its calendar feed: change it there, or delete the feed; a block that began before today can be cancelled";
             return Err(Error::field("calendar_feed_id", FieldCode::Invalid, rule));
         }
         if self.status == BlockStatus::Conflict && before.status != BlockStatus::Conflict {

@@ -116,6 +116,39 @@ fn a_damaged_block_keeps_no_other_event_from_becoming_a_block() {
     }
 }
 
+/// Calendars drop events that have begun, and so their blocks stay.
+#[test]
+fn a_block_of_an_event_that_began_and_is_gone_can_be_cancelled_by_a_person() {
+    let server = Server::start(&["--webhook-allow-private"]);
+    let organization = server.organization_with(&json!({"name": "UTC", "time_zone": "Etc/UTC"}));
+    let (vehicle, calendars) = (organization.vehicle(json!({})), Calendars::start());
+    calendars.show(&[("long", day(-5), day(60)), ("later", day(70), day(72))]);
+    let made = organization.post("/v1/calendar_feeds", &json!({"vehicle_id": vehicle, "url": calendars.url})).ok();
+    let id = made["id"].as_str().unwrap();
+    assert_eq!(polled(&organization, id)["events"], 2);
+    calendars.show(&[("later", day(70), day(72))]);
+    assert_eq!(polled(&organization, id)["events"], 1);
+    assert_eq!(blocks(&organization, id), [block(-5, 60, "active"), block(70, 72, "active")]);
+    let booked = json!({"vehicle_id": vehicle, "customer_id": organization.customer(json!({})), "start_date": day(30), "end_date": day(32), "status": "APPROVED"});
+    organization.post("/v1/rentals", &booked).error(409, "invalid_request_error", "vehicle_unavailable");
+    let list = organization.get(&format!("/v1/blocks?calendar_feed={id}&limit=100")).ok();
+    let of = |start: String| {
+        let found = list["data"].as_array().unwrap().iter().find(|one| one["start_date"] == start);
+        format!("/v1/blocks/{}", found.unwrap()["id"].as_str().unwrap())
+    };
+    let (long, later) = (of(day(-5)), of(day(70)));
+    let refused = |path: &str, body: Value| {
+        organization.patch(path, &body).error(400, "invalid_request_error", "parameter_invalid");
+    };
+    refused(&later, json!({"status": "cancelled"}));
+    refused(&long, json!({"end_date": day(10)}));
+    refused(&long, json!({"status": "cancelled", "end_date": day(10)}));
+    organization.patch(&long, &json!({"status": "cancelled"})).ok();
+    organization.post("/v1/rentals", &booked).ok();
+    assert_eq!(polled(&organization, id)["conflicts"], 0);
+    assert_eq!(blocks(&organization, id), [block(70, 72, "active")], "it stays cancelled");
+}
+
 #[test]
 fn events_become_blocks_that_follow_them_and_clashes_are_listed() {
     let server = Server::start(&["--webhook-allow-private", "--log-level", "debug"]);
