@@ -74,7 +74,8 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         field(
             "rebill",
             Kind::Boolean,
-            "Whether the rentals, tolls and violations that it credits can be billed again. A line can say otherwise.",
+            "Whether the rentals, tolls and violations that it credits can be billed again. A line can say otherwise. A line that credits \
+             at most what is billed above the present cost can always be billed again, unless it says otherwise: nothing is left to bill.",
             "false",
         )
         .starts_as("false")
@@ -210,6 +211,9 @@ impl Create for CreditNote {
             errors.extend(self.lines[at].complete(at, self.rebill, twice, &invoice, &credited).err());
         }
         errors.or(())?;
+        for line in self.lines.iter_mut().filter(|line| line.rebill.is_none()) {
+            line.rebill = Some(line.credits_excess(context)?);
+        }
         let before = credited.values().try_fold(Money::default(), |sum, amount| sum.plus(*amount));
         self.compute_total(&invoice, before.unwrap_or(Money::MAX)).ok_or_else(|| Error::too_large("lines"))?;
         self.credit_note_number = Some(NUMBERS.text(context.number));
@@ -329,8 +333,20 @@ impl CreditLine {
         self.description.clone_from(&line.description);
         (self.rental_id, self.toll_id, self.violation_id) = (line.rental_id, line.toll_id, line.violation_id);
         // Only what is an object of its own can be billed again.
-        self.rebill = Some(self.rebill.unwrap_or(rebill) && self.source().is_some());
+        self.rebill = match (self.source(), self.rebill) {
+            (None, _) => Some(false),
+            (Some(_), None) => rebill.then_some(true),
+            (Some(_), told) => told,
+        };
         Ok(())
+    }
+
+    /// Whether it credits what is billed above the present cost. That can be billed again: nothing is left to bill of it, and it no
+    /// longer is billed in excess.
+    fn credits_excess(&self, context: &RuleContext<'_>) -> Result<bool, Error> {
+        let found = usize::try_from(self.line).ok().and_then(|at| context.references.get(&source_place(at)));
+        let Some((source, record)) = self.source().zip(found) else { return Ok(false) };
+        Ok(self.amount.unwrap_or_default() <= source.billed_in_excess(record)?)
     }
 
     /// Whether this imported line can be one that credits a line of the invoice.

@@ -48,6 +48,23 @@ impl Source {
         }
     }
 
+    /// What invoices bill of its record above what it costs now: its amount fell after it was billed.
+    ///
+    /// # Errors
+    /// The record is damaged.
+    pub(crate) fn billed_in_excess(self, record: &Record) -> Result<Money, Error> {
+        fn of<T: Billable>(record: &Record) -> Result<Money, Error> {
+            let object: T = parse(&record.key, &record.value)?;
+            let (billed, _) = object.account();
+            Ok(object.price().and_then(|price| billed.minus(price)).unwrap_or_default())
+        }
+        match self {
+            Self::Rental(_) => of::<Rental>(record),
+            Self::Toll(_) => of::<Toll>(record),
+            Self::Violation(_) => of::<Violation>(record),
+        }
+    }
+
     /// The change of its record by an entry in its account.
     pub(crate) fn change(self, record: Record, entry: AccountEntry, now: Timestamp) -> Result<Change, Error> {
         match self {

@@ -74,7 +74,10 @@ pub(super) fn date(date: Date, language: InvoiceLanguage) -> String {
     match language {
         InvoiceLanguage::English => format!("{} {day}, {year}", named(ENGLISH)),
         InvoiceLanguage::Spanish => format!("{day} de {} de {year}", named(SPANISH)),
-        InvoiceLanguage::French => format!("{day} {} {year}", named(FRENCH)),
+        InvoiceLanguage::French => {
+            let ordinal = if day == 1 { "er" } else { "" };
+            format!("{day}{ordinal} {} {year}", named(FRENCH))
+        }
         InvoiceLanguage::German => format!("{day}. {} {year}", named(GERMAN)),
     }
 }
@@ -133,7 +136,7 @@ mod tests {
             let day = Date::parse(text).unwrap();
             assert_eq!([English, Spanish, French, German].map(|language| date(day, language)), expected);
         };
-        check("2026-03-01", ["March 1, 2026", "1 de marzo de 2026", "1 mars 2026", "1. März 2026"]);
+        check("2026-03-01", ["March 1, 2026", "1 de marzo de 2026", "1er mars 2026", "1. März 2026"]);
         check("2026-12-31", ["December 31, 2026", "31 de diciembre de 2026", "31 décembre 2026", "31. Dezember 2026"]);
     }
 

@@ -81,8 +81,10 @@ impl Line {
             if violation.customer_id != Some(customer) {
                 return refuse("violation_id", "is not attached to this customer; attach it first");
             }
-            let parts =
-                [Some(&*violation.summons_number), violation.violation.as_deref(), violation.issue_date.as_deref()];
+            // The day as a date, which the document writes in its language.
+            let issued = violation.issued_on.map(|day| day.to_string());
+            let issued = issued.as_deref().or(violation.issue_date.as_deref());
+            let parts = [Some(&*violation.summons_number), violation.violation.as_deref(), issued];
             let details = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
             (violation.amount_to_bill(self.amount)?, "Violation", details)
         } else if let Some(rental) = context.reference::<Rental>(&place("rental_id"))? {

@@ -143,18 +143,33 @@ fn a_billed_toll_does_not_fall_below_what_is_billed_and_a_billed_violation_follo
     settle(&organization, rest["id"].as_str().unwrap(), "void").ok();
     assert_eq!(super::counts(&super::import(&organization, "tolls", "", &file("3")).ok()), [0, 1, 0, 0, 0]);
 
-    let list = |due: u32| format!("plate,state,summons_number,amount_due\nX1,,1,{due}\n");
+    let list = |due: u32| format!("plate,state,summons_number,issue_date,amount_due\nX1,,1,06/05/2026,{due}\n");
     super::import(&organization, "violations", "", &list(50)).ok();
     let violation = super::all(&organization, "violations")[0]["id"].as_str().unwrap().to_owned();
     organization.patch(&format!("/v1/violations/{violation}"), &json!({"customer_id": customer})).ok();
-    bill(&organization, &customer, &json!([{"violation_id": violation}])).ok();
-    assert_eq!(super::counts(&super::import(&organization, "violations", "", &list(0)).ok()), [0, 1, 0, 0, 0]);
+    let bill = bill(&organization, &customer, &json!([{"violation_id": violation}])).ok();
+    let billed = bill["lines"][0]["description"].as_str().unwrap();
+    assert!(billed.ends_with("2026-06-05"), "{billed}: documents write it in their language");
+    assert_eq!(super::counts(&super::import(&organization, "violations", "", &list(15)).ok()), [0, 1, 0, 0, 0]);
     // More is billed than it costs now. A person who confirms the customer does not change that.
     for _ in 0..2 {
         let reason = organization.get(&format!("/v1/violations/{violation}")).ok()["review_reason"].clone();
         assert!(reason.as_str().is_some_and(|reason| reason.starts_with("More is billed")), "{reason}");
         organization.patch(&format!("/v1/violations/{violation}"), &json!({"customer_id": customer})).ok();
     }
+    // Nothing is left to bill after a credit of the difference, so it needs no `rebill`.
+    let credit = |line: Value| {
+        let path = format!("/admin/v1/organizations/{}/credit_notes", organization.id);
+        organization.server.admin("POST", &path, &json!({"invoice_id": bill["id"], "lines": [line]})).ok()
+    };
+    let path = format!("/v1/violations/{violation}");
+    assert_eq!(credit(json!({"line": 0, "amount": 5, "rebill": false}))["lines"][0]["rebill"], false);
+    assert_eq!(organization.get(&path).ok()["amount_billed"], 50, "as it was told");
+    assert_eq!(credit(json!({"line": 0, "amount": 35}))["lines"][0]["rebill"], true);
+    let after = organization.get(&path).ok();
+    assert_eq!((&after["amount_billed"], &after["review_reason"]), (&json!(15), &Value::Null));
+    assert_eq!(credit(json!({"line": 0, "amount": 10}))["lines"][0]["rebill"], false, "a kindness stays billed");
+    assert_eq!(organization.get(&path).ok()["amount_billed"], 15);
 }
 
 /// `amount_billed` and `invoice_ids` of an object.
