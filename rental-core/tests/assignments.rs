@@ -184,7 +184,7 @@ impl World {
     fn vehicle(&self, holders: &Holders, when: When) -> Option<usize> {
         match holders.at(when, self.owner.time_zone) {
             VehicleMatch::One(id) => (0..VEHICLES).find(|number| vehicle_id(*number) == id),
-            VehicleMatch::None | VehicleMatch::Unclear(_) => None,
+            VehicleMatch::None | VehicleMatch::Unclear(..) => None,
         }
     }
 }

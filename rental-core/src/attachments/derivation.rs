@@ -76,6 +76,8 @@ impl Derived {
     }
 }
 
+/// Vehicles with one number whose customers are shown to the person who decides.
+const SHOWN_VEHICLES: usize = 4;
 /// Rentals that a derivation keeps at most: a page of tolls has a few of each vehicle and day.
 const MOST_RENTALS: usize = 2_000;
 
@@ -152,8 +154,9 @@ impl<'a> Deriving<'a> {
                 let verdict = nobody("No vehicle has this transponder or plate.");
                 return Ok(Derived { vehicle: None, verdict, twin: None });
             }
-            VehicleMatch::Unclear(why) => {
-                return Ok(Derived { vehicle: None, verdict: Verdict::Unclear(why, Vec::new()), twin: None });
+            VehicleMatch::Unclear(why, vehicles) => {
+                let candidates = self.candidates_of(&vehicles, object).await?;
+                return Ok(Derived { vehicle: None, verdict: Verdict::Unclear(why, candidates), twin: None });
             }
         };
         let Some(about) = about(when, organization.time_zone) else {
@@ -174,6 +177,30 @@ impl<'a> Deriving<'a> {
             (verdict, _) => verdict,
         };
         self.present_only(Derived { vehicle: Some(vehicle), verdict, twin }).await
+    }
+
+    /// The candidates when it can have been any of these vehicles, of which a few are looked at.
+    async fn candidates_of<T: Attributable>(
+        &mut self,
+        vehicles: &[VehicleId],
+        object: &T,
+    ) -> Result<Vec<Candidate>, Error> {
+        let when = object.when();
+        let Some(about) = about(when, self.organization.time_zone) else { return Ok(Vec::new()) };
+        let mut all: Vec<Candidate> = Vec::new();
+        for vehicle in vehicles.iter().take(SHOWN_VEHICLES) {
+            let rentals = self.rentals_around(*vehicle, about).await?;
+            let found = match decide(rentals, *vehicle, when, object.occasion()) {
+                Verdict::Clear(candidate) => vec![candidate],
+                Verdict::Unclear(_, candidates) => candidates,
+                Verdict::Nobody(..) => Vec::new(),
+            };
+            // A customer can have had one of them after the other.
+            all.extend(
+                found.into_iter().filter(|one| all.iter().all(|other| other.rental != one.rental)).collect::<Vec<_>>(),
+            );
+        }
+        Ok(all)
     }
 
     /// The rentals that decide who had a vehicle at a time.

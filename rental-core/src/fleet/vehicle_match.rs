@@ -21,8 +21,9 @@ pub enum VehicleMatch {
     One(VehicleId),
     /// No vehicle of the fleet.
     None,
-    /// Several vehicles, or one by the transponder and another by the plate, or none at that time. The sentence says which.
-    Unclear(String),
+    /// Several vehicles, or one by the transponder and another by the plate, or none at that time. The sentence says which, and
+    /// the ids are those of the vehicles that it can have been.
+    Unclear(String, Vec<VehicleId>),
 }
 
 /// Most vehicles with one plate number or transponder serial that are read.
@@ -89,14 +90,14 @@ impl Holders {
                 let own = tags.iter().chain(&plates).find(|(owner, _)| owner == vehicle);
                 let held = own.map(|(_, one)| format!("the {} {}", one.kind_in_words(), one.time_in_words()));
                 let held = held.unwrap_or_default();
-                VehicleMatch::Unclear(format!("Vehicle {vehicle} had {held}, and {}.", at.doubt()))
+                let why = format!("Vehicle {vehicle} had {held}, and {}.", at.doubt());
+                VehicleMatch::Unclear(why, vec![*vehicle])
             }
             (VehicleMatch::None, _) => match self.by_tag.first().or_else(|| self.by_plate.first()) {
                 Some((vehicle, other)) => {
                     let (kind, time) = (other.kind_in_words(), other.time_in_words());
-                    VehicleMatch::Unclear(format!(
-                        "No vehicle had this {kind} at that time; vehicle {vehicle} has it {time}."
-                    ))
+                    let why = format!("No vehicle had this {kind} at that time; vehicle {vehicle} has it {time}.");
+                    VehicleMatch::Unclear(why, Vec::new())
                 }
                 None => found,
             },
@@ -231,23 +232,25 @@ fn of_state<'h>(found: Vec<&'h Held>, state: Option<&str>) -> Vec<&'h Held> {
 
 fn agreed(by_tag: &[VehicleId], by_plate: &[VehicleId], at: Option<Occurrence>) -> VehicleMatch {
     let both: Vec<VehicleId> = by_tag.iter().filter(|id| by_plate.contains(id)).copied().collect();
-    let several = |count: usize, what: &str| {
+    let several = |vehicles: &[VehicleId], what: &str| {
+        let count = vehicles.len();
         let then = match at {
             Some(Occurrence::At { .. }) => format!("had this {what} at that time"),
             Some(Occurrence::Within(..)) => format!("had this {what} on that day"),
             None => format!("have or had this {what}"),
         };
-        VehicleMatch::Unclear(format!("{count} vehicles {then}."))
+        VehicleMatch::Unclear(format!("{count} vehicles {then}."), vehicles.to_vec())
     };
     match (by_tag, by_plate, both.as_slice()) {
         ([], [], _) => VehicleMatch::None,
         (_, _, [one]) => VehicleMatch::One(*one),
         ([tag], [plate, ..], []) => {
-            VehicleMatch::Unclear(format!("The transponder belongs to vehicle {tag}, the plate to {plate}."))
+            let why = format!("The transponder belongs to vehicle {tag}, the plate to {plate}.");
+            VehicleMatch::Unclear(why, vec![*tag, *plate])
         }
         ([one], ..) | ([], [one], _) => VehicleMatch::One(*one),
-        ([_, _, ..], ..) => several(by_tag.len(), "transponder"),
-        ([], _, _) => several(by_plate.len(), "plate number"),
+        ([_, _, ..], ..) => several(by_tag, "transponder"),
+        ([], _, _) => several(by_plate, "plate number"),
     }
 }
 
@@ -269,7 +272,8 @@ mod tests {
             assert_eq!(agreed(tag, plate, None), expected);
         }
         for (tag, plate) in [(&[a][..], &[b][..]), (&[a, b], &[]), (&[], &[a, b]), (&[a, b], &[a, b])] {
-            assert!(matches!(agreed(tag, plate, None), VehicleMatch::Unclear(_)), "{tag:?} {plate:?}");
+            let VehicleMatch::Unclear(_, both) = agreed(tag, plate, None) else { panic!("{tag:?} {plate:?}") };
+            assert_eq!(both, [a, b]);
         }
     }
 }

@@ -76,7 +76,9 @@ impl Reduced {
         if self.open.is_empty() {
             return Err(no_part(line));
         }
-        if self.is_read() && READ.iter().any(|read| name.eq_ignore_ascii_case(read)) {
+        // Of a part of a time zone: how far its clocks are from UTC.
+        let read: &[&str] = if self.open.len() > 2 { &["TZOFFSETTO"] } else { &READ };
+        if self.is_read() && read.iter().any(|read| name.eq_ignore_ascii_case(read)) {
             self.add(line)?;
         }
         Ok(())
@@ -119,10 +121,15 @@ impl Reduced {
         Ok(())
     }
 
-    /// Whether the innermost open component is a calendar, or an event or a time zone of one.
+    /// Whether the innermost open component is a calendar, or an event or a time zone of one, or standard or summer time of that.
     fn is_read(&self) -> bool {
-        let inner = self.open.get(1).map(String::as_str);
-        self.open.len() == 1 || self.open.len() == 2 && matches!(inner, Some("VEVENT" | "VTIMEZONE"))
+        let inner = |at: usize| self.open.get(at).map(String::as_str);
+        match self.open.len() {
+            1 => true,
+            2 => matches!(inner(1), Some("VEVENT" | "VTIMEZONE")),
+            3 => inner(1) == Some("VTIMEZONE") && matches!(inner(2), Some("STANDARD" | "DAYLIGHT")),
+            _ => false,
+        }
     }
 
     fn add(&mut self, line: &str) -> Result<(), String> {

@@ -81,6 +81,24 @@ fn outlook_names_its_own_zones() {
     assert_eq!(days(&format!("{zone}\n{late}")), ["A 2026-06-02/2026-06-02"]);
 }
 
+/// The reading is for New York, 13 hours behind these clocks.
+#[test]
+fn a_zone_that_only_the_calendar_knows_has_its_standard_time() {
+    let part = |kind: &str, offset: &str| {
+        format!("BEGIN:{kind}\nDTSTART:19700101T000000\nTZOFFSETFROM:+0000\nTZOFFSETTO:{offset}\nEND:{kind}")
+    };
+    let zone = |parts: &str| format!("BEGIN:VTIMEZONE\nTZID:Mine\n{parts}\nEND:VTIMEZONE");
+    let night = event("DTSTART;TZID=Mine:20260910T010000\nDTEND;TZID=Mine:20260910T100000");
+    let both = [part("DAYLIGHT", "+1000"), part("STANDARD", "+0900")].join("\n");
+    for parts in [part("STANDARD", "+0900"), both] {
+        assert_eq!(days(&format!("{}\n{night}", zone(&parts))), ["A 2026-09-09/2026-09-09"], "{parts}");
+    }
+    let evening = event("DTSTART;TZID=Mine:20260909T230000\nDTEND;TZID=Mine:20260910T010000");
+    assert_eq!(days(&format!("{}\n{evening}", zone(&part("STANDARD", "-0800")))), ["A 2026-09-10/2026-09-10"]);
+    // Without offsets it is the zone of the organization.
+    assert_eq!(days(&format!("{}\n{night}", zone(""))), ["A 2026-09-10/2026-09-10"]);
+}
+
 #[test]
 fn recurrences_with_exceptions_and_changed_occurrences() {
     let weekly = event(

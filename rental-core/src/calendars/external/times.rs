@@ -4,10 +4,15 @@ use super::reading::{Reading, TOO_LONG};
 use crate::value::{Date, Timestamp};
 use calcard::{
     common::{PartialDateTime, timezone::Tz},
-    icalendar::{ICalendar, ICalendarEntry, ICalendarValue, timezone::TzResolver},
+    icalendar::{
+        ICalendar, ICalendarComponent, ICalendarComponentType, ICalendarEntry, ICalendarProperty, ICalendarValue,
+        timezone::TzResolver,
+    },
 };
-use chrono::{DateTime, Datelike, MappedLocalTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone};
-use std::str::FromStr;
+use chrono::{
+    DateTime, Datelike, FixedOffset, MappedLocalTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone,
+};
+use std::{collections::HashMap, str::FromStr};
 
 /// A time of a calendar.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,6 +38,8 @@ pub(super) type Moment = i64;
 /// The zones of a calendar, resolved once for all of its events.
 pub(super) struct Zones<'a> {
     named: TzResolver<&'a str>,
+    /// Those that only the calendar knows.
+    own: HashMap<&'a str, Tz>,
     /// That of the organization, for times without one.
     pub(super) default: Tz,
     reading: &'a Reading<'a>,
@@ -41,7 +48,10 @@ pub(super) struct Zones<'a> {
 impl<'a> Zones<'a> {
     pub(super) fn of(calendar: &'a ICalendar, reading: &'a Reading<'a>) -> Result<Self, String> {
         let default = Tz::from_str(&reading.zone.to_string()).map_err(|()| "its time zone is not known".to_owned())?;
-        Ok(Self { named: calendar.build_tz_resolver().with_default(default), default, reading })
+        let named = calendar.build_tz_resolver().with_default(default);
+        let unknown = calendar.timezones().filter(|zone| zone.timezone().is_none());
+        let own = unknown.filter_map(|zone| Some((name_of(zone)?, standard_time(calendar, zone)?))).collect();
+        Ok(Self { named, own, default, reading })
     }
 
     /// Fails when there is no time left.
@@ -64,7 +74,8 @@ impl<'a> Zones<'a> {
     pub(super) fn time(&self, value: &PartialDateTime, name: Option<&str>) -> Option<Time> {
         let parsed = value.to_date_time()?;
         let has_time = value.hour.is_some();
-        let named = || name.map(|name| self.named.resolve_or_default(Some(name)));
+        let own = |name| self.own.get(name).copied();
+        let named = || name.map(|name| own(name).unwrap_or_else(|| self.named.resolve_or_default(Some(name))));
         let zone = if has_time { parsed.tz().or_else(named) } else { None };
         Some(Time { wall: parsed.date_time, zone, has_time })
     }
@@ -117,6 +128,21 @@ impl<'a> Zones<'a> {
             None => vec![written],
         }
     }
+}
+
+/// The name of a time zone of a calendar.
+fn name_of(zone: &ICalendarComponent) -> Option<&str> {
+    zone.property(&ICalendarProperty::Tzid)?.values.first()?.as_text()
+}
+
+/// The standard time of a zone that is no public one, and its only one nearly always.
+fn standard_time(calendar: &ICalendar, zone: &ICalendarComponent) -> Option<Tz> {
+    let parts = || zone.component_ids.iter().filter_map(|id| calendar.component_by_id(*id));
+    let is_standard = |part: &&ICalendarComponent| part.component_type == ICalendarComponentType::Standard;
+    let part = parts().find(is_standard).or_else(|| parts().next())?;
+    let offset = part.property(&ICalendarProperty::Tzoffsetto)?.values.first()?.as_partial_date_time()?;
+    let seconds = i32::from(offset.tz_hour?) * 3600 + i32::from(offset.tz_minute.unwrap_or_default()) * 60;
+    FixedOffset::east_opt(if offset.tz_minus { -seconds } else { seconds }).map(Tz::Fixed)
 }
 
 /// When a clock in a zone shows this: the first time if it does so twice. If it never does so, because the clocks were set forward,

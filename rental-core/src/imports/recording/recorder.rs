@@ -163,7 +163,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
         };
         Ok(match found {
             VehicleMatch::One(id) => Some(id),
-            VehicleMatch::None | VehicleMatch::Unclear(_) => None,
+            VehicleMatch::None | VehicleMatch::Unclear(..) => None,
         })
     }
 

@@ -161,7 +161,7 @@ fn tolls_follow_when_the_operator_corrects_a_date() {
 #[test]
 fn a_toll_without_a_time_is_clear_only_if_the_vehicle_had_the_tag_all_day() {
     let organization = Server::shared().organization();
-    let [(first, _), (second, _)] = two_vehicles(&organization);
+    let [(first, one), (second, other)] = two_vehicles(&organization);
     patch(&organization, &first, &json!({"transponder_number": null}));
     assign(&organization, &first, &json!([tag(None, Some(MOVED))])).ok();
     let rows: String = ["06/14/2026", "06/15/2026", "06/16/2026"]
@@ -189,6 +189,12 @@ fn a_toll_without_a_time_is_clear_only_if_the_vehicle_had_the_tag_all_day() {
     );
     assign(&organization, &second, &json!([tag(Some(MOVED), Some("2026-07-01T00:00:00Z"))])).ok();
     assert_eq!(why("2026-06-15"), "2 vehicles had this transponder on that day.");
+    // Whoever decides sees the customers of both.
+    let found = suggested(&organization, "tolls");
+    let unclear = found.iter().find(|row| row["when"] == "2026-06-15").expect("it is listed");
+    let candidates = unclear["candidates"].as_array().expect("a list");
+    let customers: Vec<&Value> = candidates.iter().map(|candidate| &candidate["customer_id"]).collect();
+    assert!(customers.len() == 2 && [&one, &other].iter().all(|customer| customers.contains(customer)), "{unclear}");
     attached(&organization, "tolls");
     assert_eq!(by_day("vehicle_id"), [json!(first), Value::Null, json!(second)]);
 }
