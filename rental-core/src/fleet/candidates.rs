@@ -161,13 +161,14 @@ fn telling_days(rental: &Rental, day: u32) -> Option<(u32, u32)> {
     let start = rental.start_date.map(Date::day_number);
     let swap = rental.earlier_vehicles.first().map(|one| one.until);
     let handed_over = rental.activated_at.into_iter().chain(swap).map(Timestamp::day_number).min();
+    // Nothing tells the pickup: it was after the returns of those that had the vehicle before.
+    let is_undated = start.is_none() && rental.activated_at.is_none() && rental.status != RentalStatus::New;
+    let back = swap.or(rental.completed_at).map(Timestamp::day_number).filter(|back| is_undated && day < *back);
+    if let Some(back) = back {
+        return Some((day, back + 1));
+    }
     match (rental.status, rental.completed_at, handed_over) {
         (RentalStatus::Approved, None, None) => Some((start?, rental.end_date.map_or(start?, Date::day_number) + 1)),
-        // The pickup was after the returns of those that had the vehicle before.
-        (RentalStatus::Completed, Some(back), None) if start.is_none() => {
-            let back = back.day_number();
-            (day < back).then_some((day, back + 1))
-        }
         (RentalStatus::New, ..) | (_, Some(_), _) => None,
         // Its planned day tells when it was given back, unless it was handed over later.
         (RentalStatus::Completed, None, _)
@@ -218,7 +219,7 @@ pub(crate) async fn first_booking(
     let begin = |one: &Rental| match (one.status, one.start_date) {
         _ if one.activated_at.is_some() => None,
         (RentalStatus::Approved, Some(start)) => Some(start.day_number()),
-        (RentalStatus::Completed, None) => Some(0),
+        (_, None) => Some(0),
         _ => None,
     };
     Ok(rentals.iter().filter_map(begin).min())
