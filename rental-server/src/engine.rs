@@ -65,25 +65,31 @@ pub(crate) async fn open(place: &dyn Place, config: &Config) -> Result<Arc<dyn E
         StoreError::NeedsUpgrade(_) => format!("{error}{UPGRADES_NEVER}"),
         error => error.to_string(),
     })?;
-    if let Some(salvaged) = store.salvaged() {
-        tracing::error!("{place} was damaged so that it could not be opened: {salvaged}; {REPAIR_SOON}");
-        rebuild(&store)
-            .await
-            .map_err(|error| format!("{place}: what the damaged rows guarded cannot be rebuilt: {error}"))?;
-    } else if let Some(kept) = place.file().map(kept_file).filter(|kept| kept.exists()) {
-        let kept = kept.display();
-        tracing::warn!(
-            "{kept} is there: an earlier start replaced the damaged store by what could be read; {REPAIR_SOON}"
-        );
+    let kept = place.file().and_then(kept_file);
+    match (store.salvaged(), &kept) {
+        (Some(salvaged), _) => {
+            tracing::error!("{place} was damaged so that it could not be opened: {salvaged}; {REPAIR_SOON}");
+        }
+        (None, Some(kept)) => {
+            let kept = kept.display();
+            tracing::warn!(
+                "{kept} is there: an earlier start replaced the damaged store by what could be read; {REPAIR_SOON}"
+            );
+        }
+        (None, None) => return Ok(store),
     }
+    // Also while a damaged file is kept: the process that replaced it can have ended before this was done.
+    rebuild(&store)
+        .await
+        .map_err(|error| format!("{place}: what the damaged rows guarded cannot be rebuilt: {error}"))?;
     Ok(store)
 }
 
-/// The name under which a damaged file is kept.
-fn kept_file(file: &Path) -> PathBuf {
-    let mut name = file.as_os_str().to_owned();
+/// The damaged file that is kept beside this one, if there is one.
+fn kept_file(file: &Path) -> Option<PathBuf> {
+    let mut name = fs::canonicalize(file).ok()?.into_os_string();
     name.push(".damaged");
-    PathBuf::from(name)
+    Some(PathBuf::from(name)).filter(|kept| kept.exists())
 }
 
 /// Writes the rows that were lost and that follow from others, such as the nights that a rental holds, and the counter of invoice
@@ -111,7 +117,9 @@ async fn rebuild(store: &Arc<dyn Engine>) -> Result<(), String> {
         }
     });
     let rebuilt = rebuilt.await.map_err(|error| error.to_string())??;
-    tracing::warn!("{rebuilt} of the lost rows follow from others and were written again");
+    if rebuilt > 0 {
+        tracing::warn!("{rebuilt} of the lost rows follow from others and were written again");
+    }
     Ok(())
 }
 

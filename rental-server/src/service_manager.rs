@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-/// How long the service manager waits for the next message of a server that upgrades its store. It gets one every 5 s.
+/// How long the service manager waits for the next message of a server that opens or upgrades its store. It gets one every 5 s.
 const UPGRADE_PATIENCE: Duration = Duration::from_secs(120);
 /// How often it gets a message of a server that opens its store.
 const OPENING_TOLD_EVERY: Duration = Duration::from_secs(5);
@@ -54,8 +54,8 @@ pub(crate) fn stopping() {
     tell(&[NotifyState::Stopping, NotifyState::Status("finishing the requests in progress")]);
 }
 
-/// The server upgrades its store: it needs more time to become ready.
-pub(crate) fn upgrading(status: &str) {
+/// The server opens or upgrades its store: it needs more time to become ready.
+pub(crate) fn not_yet_ready(status: &str) {
     let micros = u32::try_from(UPGRADE_PATIENCE.as_micros()).unwrap_or(u32::MAX);
     tell(&[NotifyState::ExtendTimeoutUsec(micros), NotifyState::Status(status)]);
 }
@@ -72,7 +72,7 @@ impl Patience {
         // A thread of its own: what it waits for occupies that of the runtime. Without the thread, the start is only less patient.
         let _ = thread::Builder::new().name("patience".into()).spawn(move || {
             while matches!(ended.recv_timeout(OPENING_TOLD_EVERY), Err(RecvTimeoutError::Timeout)) {
-                upgrading(status);
+                not_yet_ready(status);
             }
         });
         Self { _ends: ends }

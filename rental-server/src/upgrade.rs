@@ -235,11 +235,11 @@ fn enough_room(path: &Path, counted: &Survey) -> Result<(), String> {
 async fn log_progress(progress: watch::Receiver<Progress>) -> Infallible {
     let mut tick = tokio::time::interval(REPORT);
     tick.tick().await;
-    service_manager::upgrading(&progress.borrow().in_words());
+    service_manager::not_yet_ready(&progress.borrow().in_words());
     loop {
         tick.tick().await;
         let now = progress.borrow().clone();
-        service_manager::upgrading(&now.in_words());
+        service_manager::not_yet_ready(&now.in_words());
         tracing::info!(
             phase = now.phase,
             rows_counted = now.rows_counted,

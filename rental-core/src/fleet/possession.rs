@@ -186,18 +186,34 @@ impl<'r> Possession<'r> {
         }
     }
 
-    /// Ends this possession at the pickup of a later one, and begins it after the return of each earlier one. Only a pickup
-    /// that follows from a recorded time ends a possession: plans are often late.
+    /// Adjusts this possession to those before and after it.
     fn adjust(&mut self, all: &[Self]) {
-        let certain = |other: &&Self| other.rental.id != self.rental.id && other.evidence == Evidence::HandedOver;
+        self.end_at_next(all);
+        self.doubt_after_cancelled(all);
+        self.begin_after_earlier(all);
+    }
+
+    /// Whether this is another rental that took place.
+    fn is_certain_beside(&self, other: &Self) -> bool {
+        self.rental.id != other.rental.id && self.evidence == Evidence::HandedOver
+    }
+
+    /// Ends this possession at the pickup of a later one. Only a pickup that follows from a recorded time ends one: plans are often
+    /// late. What was cancelled ends at a planned one, too.
+    fn end_at_next(&mut self, all: &[Self]) {
         let next = |other: &&Self| match other.pickup.recorded {
             true => self.began_before(other.pickup.earliest) || self.is_before(other),
             false if self.is_cancelled() => self.begins_before(other),
             false => other.giving_back.recorded && self.is_before(other),
         };
-        if let Some(at) = all.iter().filter(certain).filter(next).map(|other| other.pickup.latest).min() {
+        let certain = all.iter().filter(|other| other.is_certain_beside(self));
+        if let Some(at) = certain.filter(next).map(|other| other.pickup.latest).min() {
             self.end_at(at);
         }
+    }
+
+    /// Trusts the plan of this possession only until the recorded pickup of one that was cancelled.
+    fn doubt_after_cancelled(&mut self, all: &[Self]) {
         let is_cancelled = |other: &&Self| {
             let begins_later = self.giving_back.earliest.max(self.pickup.latest) <= other.pickup.earliest;
             other.rental.id != self.rental.id && other.is_cancelled() && begins_later
@@ -206,6 +222,10 @@ impl<'r> Possession<'r> {
         if let Some(at) = cancelled.filter(|_| !self.giving_back.recorded) {
             self.trusted_to = self.trusted_to.min(at);
         }
+    }
+
+    /// Begins this possession after the return of each earlier one.
+    fn begin_after_earlier(&mut self, all: &[Self]) {
         if self.pickup.recorded || (self.rental.start_date.is_none() && !self.giving_back.recorded) {
             return;
         }
@@ -216,7 +236,8 @@ impl<'r> Possession<'r> {
             let is_earlier = other.is_before(self) && other.giving_back.earliest < self.giving_back.latest;
             is_earlier && (took_place || can_wait(other))
         };
-        let back = all.iter().filter(certain).filter(earlier).map(|other| other.giving_back.earliest).max();
+        let certain = all.iter().filter(|other| other.is_certain_beside(self));
+        let back = certain.filter(earlier).map(|other| other.giving_back.earliest).max();
         if let Some(back) = back.filter(|back| *back > self.pickup.earliest) {
             self.pickup.earliest = back;
             self.pickup.latest = self.pickup.latest.max(back);
@@ -254,19 +275,22 @@ impl<'r> Possession<'r> {
 
     /// From when another rental tells that this possession, whose return nobody recorded, can have ended before it.
     fn can_end_before(&self, other: &Self) -> Option<Timestamp> {
+        if self.rental.id == other.rental.id {
+            return None;
+        }
         let can_begin_before = self.pickup.earliest < other.pickup.latest;
         let begins_before = self.begins_before(other);
         let is_booking = other.evidence == Evidence::Doubtful && !other.pickup.recorded;
         let Some(last) = self.last_day() else {
             let has_it_later = self.pickup.latest < other.giving_back.latest;
             let can_end = begins_before || (can_begin_before && has_it_later);
-            return (can_end && self.rental.id != other.rental.id).then_some(other.pickup.earliest);
+            return can_end.then_some(other.pickup.earliest);
         };
         let is_on_last_day = last < other.pickup.latest && can_begin_before && !other.is_cancelled();
         // A booking does not take place while the vehicle is out by plan.
         let can_end = is_on_last_day || (begins_before && !is_booking);
         let from = if last < other.pickup.latest { other.pickup.earliest.max(last) } else { other.pickup.earliest };
-        (can_end && self.rental.id != other.rental.id).then_some(from)
+        can_end.then_some(from)
     }
 
     /// Whether the pickup of this possession was before that of another one, by their days or because their order is known.
