@@ -41,7 +41,9 @@ fn accepted(fields: &Fields, body: &[u8], spec: &'static ResourceSpec, verb: Ver
     }
     let canonical =
         spec.fields.iter().filter_map(|field| Some(format!("\"{}\":{}", field.name, json(fields, field.name)?)));
-    let canonical = format!("{{{}}}", canonical.collect::<Vec<_>>().join(","));
+    // Lines of an invoice keep the vehicle as it was when the invoice was issued, which no request sends.
+    let canonical = canonical.collect::<Vec<_>>().join(",").replace(",\"vehicle\":null", "");
+    let canonical = format!("{{{canonical}}}");
     let again =
         Fields::parse(canonical.as_bytes(), spec, verb, digits).expect("what was accepted once is accepted again");
     for field in spec.fields {
