@@ -1,4 +1,4 @@
-//! Amounts as statements print them: `$1,234.56`, `-$6.94`, `$-2.01`, `($9.11)`.
+//! Amounts as statements print them: `$1,234.56`, `-$6.94`, `$-2.01`, `($9.11)`, `USD 6.94`, `US$6.94`.
 
 use crate::value::{Currency, Money};
 
@@ -9,13 +9,14 @@ pub(super) struct Signed {
     pub(super) money: Money,
 }
 
-/// Parses an amount with at most as many decimals as the currency has, and commas between thousands. The sign of another
+/// Parses an amount with at most as many decimals as the currency has, and commas between thousands. The sign or code of another
 /// currency is an error.
 ///
 /// A minus may be before or after the currency sign. Parentheses mean a minus. An amount with both is an error.
 pub(super) fn parse(text: &str, currency: Currency) -> Result<Signed, String> {
     let unreadable = || "must be an amount such as 6.94, -$6.94 or ($1,234.56)".to_owned();
-    let trimmed = text.trim();
+    let without_code = without_code(text.trim(), currency)?;
+    let trimmed = without_code.as_str();
     let inner = trimmed.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
     let (mut rest, mut signs) = (inner.unwrap_or(trimmed), usize::from(inner.is_some()));
     let mut currencies = 0;
@@ -47,6 +48,41 @@ pub(super) fn parse(text: &str, currency: Currency) -> Result<Signed, String> {
     Ok(Signed { negative, money: Money::parse(&plain, currency.digits())? })
 }
 
+/// Codes of dollars before their sign, as in `US$`.
+const DOLLARS: [(&str, &str); 8] = [
+    ("US", "USD"),
+    ("CA", "CAD"),
+    ("C", "CAD"),
+    ("AU", "AUD"),
+    ("A", "AUD"),
+    ("NZ", "NZD"),
+    ("MX", "MXN"),
+    ("HK", "HKD"),
+];
+
+/// The amount without the code of its currency, which can be before it, behind it, or behind its minus: `USD 6.94`, `6.94 USD`,
+/// `-US$6.94`.
+fn without_code(text: &str, currency: Currency) -> Result<String, String> {
+    let letters: String = text.chars().filter(char::is_ascii_alphabetic).collect();
+    let Some(rest) =
+        text.find(&letters).filter(|_| !letters.is_empty()).map(|at| (&text[..at], &text[at + letters.len()..]))
+    else {
+        return Ok(text.to_owned());
+    };
+    let (before, after) = rest;
+    let is_beside = before.chars().all(|c| "-+( ".contains(c)) || after.chars().all(|c| ") ".contains(c));
+    let upper = letters.to_ascii_uppercase();
+    let of_sign = DOLLARS.iter().find(|(short, _)| after.starts_with('$') && *short == upper).map(|(_, code)| *code);
+    let Some(code) = Currency::parse(of_sign.unwrap_or(&upper)).filter(|_| is_beside) else {
+        return Ok(text.to_owned());
+    };
+    if code != currency {
+        return Err(format!("is an amount in {code}, and the organization's currency is {currency}"));
+    }
+    let after = if of_sign.is_some() { &after[1..] } else { after };
+    Ok(format!("{}{}", before.trim_end(), after.trim_start()).trim().to_owned())
+}
+
 /// `1,234,567` as `1234567`. `None` when the commas do not separate groups of three: `1,23` may mean `1.23`.
 fn without_commas(whole: &str) -> Option<String> {
     let mut groups = whole.split(',');
@@ -72,6 +108,10 @@ mod tests {
     #[test]
     fn the_sign_of_another_currency_is_refused() {
         for (text, code) in [("€6.94", "USD"), ("-£6.94", "USD"), ("$6.94", "EUR"), ("($6.94)", "GBP")] {
+            let why = super::parse(text, in_currency(code)).unwrap_err();
+            assert!(why.contains(&format!("the organization's currency is {code}")), "{text}: {why}");
+        }
+        for (text, code) in [("EUR 6.94", "USD"), ("CA$6.94", "USD"), ("6.94 CAD", "USD"), ("-US$6.94", "CAD")] {
             let why = super::parse(text, in_currency(code)).unwrap_err();
             assert!(why.contains(&format!("the organization's currency is {code}")), "{text}: {why}");
         }
@@ -102,13 +142,18 @@ mod tests {
         check("007.10", false, "7.1");
         check("-0.00", true, "0");
         check("1.500", false, "1.5");
+        check("USD 6.94", false, "6.94");
+        check("6.94 USD", false, "6.94");
+        check("-US$1,234.50", true, "1234.5");
+        check("(usd 6.94)", true, "6.94");
+        check("US$ 4", false, "4");
     }
 
     #[test]
     fn ambiguous_amounts_are_refused() {
         for text in [
-            "", "-", "$", "1,23", "1.2.3", "6,94", "12,34.5", "--1", "(-1)", "$$1", "1e3", "5.", ".", "USD 5", "1-",
-            "(1", ",123", "１",
+            "", "-", "$", "1,23", "1.2.3", "6,94", "12,34.5", "--1", "(-1)", "$$1", "1e3", "5.", ".", "USD", "1 USD 5",
+            "USX 5", "US 5", "1-", "(1", ",123", "１",
         ] {
             assert!(parse(text, 2).is_err(), "{text}");
         }

@@ -131,7 +131,24 @@ pub(super) fn loss(bare: &str, column: &str) -> Option<String> {
 
 /// Whether a text is an error value of a spreadsheet (`#N/A`, `#REF!`, `########`) or a word for nothing (`N/A`, `null`).
 fn is_error_value(text: &str) -> bool {
-    const NOTHING: [&str; 10] = ["n/a", "na", "nan", "null", "none", "nil", "undefined", "unknown", "n.a.", "nat"];
+    const NOTHING: [&str; 16] = [
+        "n/a",
+        "na",
+        "nan",
+        "null",
+        "none",
+        "nil",
+        "undefined",
+        "unknown",
+        "n.a.",
+        "nat",
+        "blank",
+        "empty",
+        "infinity",
+        "-infinity",
+        "loading...",
+        "loading…",
+    ];
     let lower = text.to_lowercase();
     let word = lower.trim_matches(['(', ')', '[', ']', '<', '>', '{', '}', ' ']);
     NOTHING.contains(&word) || lower.starts_with('#') || is_spreadsheet_error(text)
@@ -164,9 +181,9 @@ fn lost(given: &str, column: &str) -> String {
     )
 }
 
-/// Whether a program wrote zeros in place of a number that it did not have: `0`, `000000`, `0000-0000`.
+/// Whether a program wrote zeros or signs in place of a number that it did not have: `0`, `000000`, `0000-0000`, `--`.
 fn is_placeholder(text: &str) -> bool {
-    text.contains('0') && text.chars().all(|c| matches!(c, '0' | '-' | ' ' | '.'))
+    !text.is_empty() && text.chars().all(|c| matches!(c, '0' | '-' | ' ' | '.' | '_' | '*' | '–' | '—'))
 }
 
 fn are_digits(text: &str) -> bool {
@@ -177,6 +194,7 @@ fn are_digits(text: &str) -> bool {
 /// no such numbers.
 pub(super) fn is_rounded(text: &str) -> bool {
     let Some((mantissa, exponent)) = text.split_once(['E', 'e', 'D', 'd']) else { return false };
+    let (mantissa, exponent) = (mantissa.trim_end(), exponent.trim_start());
     let (whole, fraction) = mantissa.split_once(['.', ',']).unwrap_or((mantissa, ""));
     let (signed, exponent) = exponent.strip_prefix('+').map_or((false, exponent), |rest| (true, rest));
     let number = are_digits(whole) && (fraction.is_empty() || are_digits(fraction)) && are_digits(exponent);
@@ -198,7 +216,16 @@ mod tests {
 
     #[test]
     fn a_rounded_identifier_is_not_a_plate() {
-        for text in ["1.29143E+11", "1E+11", "6,12313e+10", "6.12312E10", "4.63123E9", "6.0e10", "=\"6.12312E10\""] {
+        for text in [
+            "1.29143E+11",
+            "1E+11",
+            "6,12313e+10",
+            "6.12312E10",
+            "4.63123E9",
+            "6.0e10",
+            "6.12312E 10",
+            "=\"6.12312E10\"",
+        ] {
             assert!(
                 is_rounded(&bare(text)) && identifier(text, "Tag").is_err_and(|why| why.contains("spreadsheet")),
                 "{text}"
@@ -211,7 +238,22 @@ mod tests {
 
     #[test]
     fn an_error_value_is_no_identifier() {
-        for text in ["#N/A", "N/A", "n/a", "#REF!", "#VALUE!", "#NAME?", "########", "#", "null", "(none)", "=#N/A"] {
+        for text in [
+            "#N/A",
+            "N/A",
+            "n/a",
+            "#REF!",
+            "#VALUE!",
+            "#NAME?",
+            "########",
+            "#",
+            "null",
+            "(none)",
+            "=#N/A",
+            "Infinity",
+            "Loading...",
+            "(blank)",
+        ] {
             assert!(identifier(text, "Tag").is_err_and(|why| why.contains("is lost")), "{text}");
         }
         for text in ["NAN123", "NULL1", "A#1", "0A", "10"] {
@@ -221,7 +263,7 @@ mod tests {
 
     #[test]
     fn zeros_are_no_identifier() {
-        for text in ["0", "000000", "0.0", "0000-0000", "=\"00000000000\"", "'0"] {
+        for text in ["0", "000000", "0.0", "0000-0000", "=\"00000000000\"", "'0", "--", "-", "—", "***"] {
             assert!(identifier(text, "Tag").is_err_and(|why| why.contains("identifies nothing")), "{text}");
         }
     }
