@@ -113,14 +113,25 @@ pub(super) fn credit(matches: &ArgMatches, session: &Session) -> Result<(), Fail
         let what = format!("Credit all that is left of invoice {}, because no --line is given", text(matches, "id"));
         confirm::confirm_on_terminal(matches, &what)?;
     }
-    place_lines(&mut body, &id, session)?;
+    let fees = place_lines(&mut body, &id, session)?;
     let request = Request::post(Access::Operator, &[invoice::SPEC.plural, &id, "credit"], Some(body.into_json()));
-    session.object(&request.with_idempotency_key(chosen_key(matches))).map(drop)
+    session.object(&request.with_idempotency_key(chosen_key(matches)))?;
+    for (place, description) in fees {
+        session.out.note(&format!(
+            "line {place} of the invoice, \"{description}\", is not credited: to give the fee back too, use `rental-cli invoices credit {} --line {place}=AMOUNT`",
+            text(matches, "id")
+        ));
+    }
+    Ok(())
 }
 
-/// Replaces lines that name a toll, violation or rental by their places on the invoice.
-fn place_lines(body: &mut Body, invoice: &str, session: &Session) -> Result<(), Failure> {
-    let Some(value) = body.field_mut("lines") else { return Ok(()) };
+/// How the lines with the fees for tolls and violations begin.
+const FEES: [&str; 2] = ["Toll fee: ", "Violation fee: "];
+
+/// Replaces lines that name a toll, violation or rental by their places on the invoice. If there are such lines, returns the places
+/// and descriptions of the invoice's fees that are not credited with them.
+fn place_lines(body: &mut Body, invoice: &str, session: &Session) -> Result<Vec<(usize, String)>, Failure> {
+    let Some(value) = body.field_mut("lines") else { return Ok(Vec::new()) };
     let mut lines = value.items();
     let mut of_invoice: Option<Vec<Record>> = None;
     for line in &mut lines {
@@ -142,5 +153,8 @@ fn place_lines(body: &mut Body, invoice: &str, session: &Session) -> Result<(), 
         *line = line.at_place(place);
     }
     *value = JsonText::list(&lines);
-    Ok(())
+    let is_credited = |place: usize| lines.iter().any(|line| line.is_of_line(place));
+    let of_invoice = of_invoice.iter().flatten().enumerate().filter(|(place, _)| !is_credited(*place));
+    let described = of_invoice.filter_map(|(place, line)| line.text("description").map(|text| (place, text)));
+    Ok(described.filter(|(_, text)| FEES.iter().any(|fee| text.starts_with(fee))).collect())
 }

@@ -58,8 +58,10 @@ struct Done {
     invoices: u64,
     skipped: u64,
     total: Money,
-    /// The rentals that could not be billed.
+    /// The rentals that could not be billed, and the customers whose tolls or violations belong to no rental.
     refused: HashSet<String>,
+    /// How many of them are customers.
+    without_rental: u64,
     /// Whether a draft of this pass left something for another invoice.
     more: bool,
     /// The rental of the last draft, if that left something which the next draft bills.
@@ -95,11 +97,6 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
             session.out.note(&format!("it is not known which {what} fit a rental and are not attached: {problem}"));
         }
     }
-    if !dry_run && session.out.has_notes() {
-        for spec in [&toll::SPEC, &violation::SPEC] {
-            note_unbilled(spec, session.organization(matches)?, session);
-        }
-    }
     Ok(())
 }
 
@@ -117,33 +114,6 @@ fn ask(matches: &ArgMatches, path: &[&str], session: &Session) -> Result<(), Fai
     let currency = planned.currency.map(|currency| format!(" {currency}")).unwrap_or_default();
     let what = format!("Create {} over {total}{currency}", counted(planned.invoices, "invoices"));
     confirm::confirm_on_terminal(matches, &what)
-}
-
-/// Says how many of the newest 100 unbilled tolls or violations have a customer: the run did not bill them. Without an API key of
-/// this organization it says nothing: only such a key can list them.
-fn note_unbilled(spec: &ResourceSpec, organization: &str, session: &Session) {
-    let get = |path: &str, query: &[(&str, &str)]| {
-        let query = query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        session.send(&Request::get(Access::Organization, &[path]).with_query(query)).ok()
-    };
-    let organization_of_key = || Record::read(&get("me", &[])?).ok()?.text("organization_id");
-    let unbilled = || Page::read(&get(spec.plural, &[("billed", "false"), ("limit", "100")])?).ok();
-    let Some(page) = organization_of_key().filter(|of_key| of_key == organization).and_then(|_| unbilled()) else {
-        return;
-    };
-    let attached =
-        page.data.iter().filter(|raw| Record::read(raw.get()).is_ok_and(|record| record.text("customer_id").is_some()));
-    let count = attached.count() as u64;
-    if count > 0 {
-        let at_least = if page.has_more { "at least " } else { "" };
-        let (has, none) = if count == 1 { ("has", "it has none") } else { ("have", "they have none") };
-        session.out.note(&format!(
-            "{at_least}{} {has} a customer and no invoice: the rental is not completed, or has no price, or {none}; `rental-cli {plural} list --billed false` shows them, and `rental-cli invoices create --customer EMAIL --line {}:NUMBER` bills one",
-            counted(count, spec.plural),
-            spec.object,
-            plural = spec.plural
-        ));
-    }
 }
 
 /// Says how many of the newest 100 unattached tolls or violations fit a rental: no invoice bills them before they are attached.
@@ -220,8 +190,9 @@ impl Done {
 
     /// Creates the invoice of one draft. In a dry run, and when the draft has a problem, only notes it.
     fn bill(&mut self, draft: &Record, path: &[&str], dry_run: bool, session: &Session) -> Result<(), Failure> {
-        let rental = draft.text("rental_id").unwrap_or_default();
-        if self.refused.contains(&rental) {
+        let (rental, customer) = (draft.text("rental_id"), draft.text("customer_id"));
+        let subject = rental.clone().or(customer).unwrap_or_default();
+        if self.refused.contains(&subject) {
             // Another pass lists again what an earlier one could not bill.
             return Ok(());
         }
@@ -255,8 +226,8 @@ impl Done {
             row[name] = draft.text(name).and_then(|text| text.parse::<u64>().ok()).map_or(Value::Null, Value::from);
         }
         if problem.is_some() {
-            self.skipped += 1;
-            self.refused.insert(rental);
+            *if rental.is_some() { &mut self.skipped } else { &mut self.without_rental } += 1;
+            self.refused.insert(subject);
         } else {
             self.invoices += 1;
             self.total = self.total.plus(sum).unwrap_or(Money::MAX);
@@ -267,10 +238,11 @@ impl Done {
     }
 
     fn show(&self, dry_run: bool, session: &Session) -> Result<(), Failure> {
-        let Self { rows, invoices, skipped, total, currency, .. } = self;
+        let Self { rows, invoices, skipped, without_rental, total, currency, .. } = self;
         if session.out.json {
             let summary = json!({
                 "object": "invoice_run", "dry_run": dry_run, "invoices": invoices, "skipped": skipped,
+                "customers_without_rental": without_rental,
                 "total": number(*total), "data": rows,
             });
             return session.out.json(&summary.to_string());
@@ -297,6 +269,14 @@ impl Done {
         let would = if dry_run { "would be " } else { "" };
         let total = amount(&total.to_string(), currency.as_deref());
         session.out.note(&format!("{created} {would}created over {total}, {skipped} skipped"));
+        if *without_rental > 0 {
+            let customers = counted(*without_rental, "customers");
+            let have = if *without_rental == 1 { "has" } else { "have" };
+            session.out.note(&format!(
+                "{customers} {have} unbilled tolls or violations of a time without a rental; \
+                 `rental-cli invoices create --customer EMAIL --with-tolls --with-violations` bills those of one customer"
+            ));
+        }
         if dry_run && self.unread {
             session.out.note(
                 "a customer has more unbilled tolls or violations than a dry run reads; a run without --dry-run bills those too",

@@ -16,7 +16,7 @@ use crate::{
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{
     request::body::Verb,
-    resources::{invoice::SPEC, rental},
+    resources::{customer, invoice::SPEC, rental},
 };
 use serde::{Deserialize, de::IgnoredAny};
 
@@ -34,6 +34,7 @@ fn command() -> Command {
         "rental-cli invoices create --customer ada@example.com --line 'Extra cleaning=12.50'",
         "rental-cli invoices create --customer ada@example.com --line '4 nights=358' --line toll:61231234567",
         "rental-cli invoices create --rental B1001 --with-tolls --with-violations",
+        "rental-cli invoices create --customer ada@example.com --with-tolls",
     ];
     let pay = ["rental-cli invoices pay INV-000042"];
     let printed = ["rental-cli invoices print INV-000042 --to INV-000042.html"];
@@ -71,11 +72,17 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         "create" if matches.get_flag("with_tolls") || matches.get_flag("with_violations") => {
             let path = ["organizations", session.organization(matches)?, SPEC.plural, "drafts"];
             let [tolls, violations] = ["with_tolls", "with_violations"].map(|name| matches.get_flag(name));
-            let rental = matches.get_one::<JsonText>("rental_id").and_then(JsonText::text);
-            let rental = rental.map(|rental| session.object_id(&rental::SPEC, &rental)).transpose()?;
-            let body = serde_json::json!({
-                "rental_id": rental, "with_tolls": tolls, "with_violations": violations,
-            });
+            let is_given = |name: &str| matches.contains_id(name);
+            if is_given("rental_id") == is_given("customer_id") {
+                let what = "--with-tolls and --with-violations need --rental or --customer, and not both";
+                return Err(Failure::Usage(what.into()));
+            }
+            let mut body = serde_json::json!({"with_tolls": tolls, "with_violations": violations});
+            for (name, spec) in [("rental_id", &rental::SPEC), ("customer_id", &customer::SPEC)] {
+                if let Some(given) = matches.get_one::<JsonText>(name).and_then(JsonText::text) {
+                    body[name] = session.object_id(spec, &given)?.into();
+                }
+            }
             let request = Request::post(Access::Operator, &path, Some(body.to_string()));
             let invoice = session.object(&request.with_idempotency_key(chosen_key(matches)))?;
             return note_rest(&invoice, session);
@@ -125,9 +132,10 @@ fn note_rest(invoice: &str, session: &Session) -> Result<(), Failure> {
 
 fn create_command(examples: &[&str]) -> Command {
     let with = |name: &'static str, flag: &'static str, what: &str| {
-        let help = format!("With --rental and without --customer and --line: bill its unbilled {what} too");
-        let arg = Arg::new(name).long(flag).action(ArgAction::SetTrue).requires("rental_id");
-        arg.conflicts_with_all(["customer_id", "lines"]).help(help)
+        let help = format!(
+            "With --rental: bill its unbilled {what} too. With --customer instead: bill those {what} of the customer that belong to no rental"
+        );
+        Arg::new(name).long(flag).action(ArgAction::SetTrue).conflicts_with("lines").help(help)
     };
     let mut command = collection::create(&SPEC, examples).arg(collection::organization("Organization that bills"));
     for name in ["customer_id", "lines"] {

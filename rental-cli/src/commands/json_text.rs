@@ -73,6 +73,11 @@ impl JsonText {
         object.get(name)?.as_str().map(str::to_owned)
     }
 
+    /// Whether this line of a credit note is of the line at this place on the invoice.
+    pub(crate) fn is_of_line(&self, place: usize) -> bool {
+        serde_json::from_str::<serde_json::Value>(&self.0).is_ok_and(|line| line["line"] == place)
+    }
+
     /// This line of a credit note, at its place on the invoice.
     pub(crate) fn at_place(&self, place: usize) -> Self {
         #[derive(Deserialize)]

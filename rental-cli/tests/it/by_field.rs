@@ -105,10 +105,24 @@ fn tolls_violations_and_rentals_have_the_numbers_of_others() {
             ("GET /v1/rentals?booking_id=B1001&limit=6", ""),
             (
                 &format!("POST /admin/v1/organizations/{ORGANIZATION}/invoices/drafts"),
-                &format!(r#"{{"rental_id":"{RENTAL}","with_tolls":true,"with_violations":false}}"#),
+                &format!(r#"{{"with_tolls":true,"with_violations":false,"rental_id":"{RENTAL}"}}"#),
             ),
         ],
     );
+    check(
+        &format!("invoices|create|--organization|{ORGANIZATION}|--customer|{CUSTOMER}|--with-violations"),
+        &[r#"{"id":"1"}"#.to_owned()],
+        &[(
+            &format!("POST /admin/v1/organizations/{ORGANIZATION}/invoices/drafts"),
+            &format!(r#"{{"with_tolls":false,"with_violations":true,"customer_id":"{CUSTOMER}"}}"#),
+        )],
+    );
+    for more in [&[][..], &["--rental", RENTAL, "--customer", CUSTOMER]] {
+        let server = FakeServer::new(Vec::new());
+        let ran = server.run(&[&["invoices", "create", "--organization", ORGANIZATION, "--with-tolls"], more].concat());
+        assert_eq!((ran.code, server.asked().len()), (Some(2), 0), "{}", ran.stderr);
+        assert!(ran.stderr.contains("need --rental or --customer, and not both"), "{}", ran.stderr);
+    }
 }
 
 #[test]
@@ -148,6 +162,19 @@ fn a_toll_is_credited_by_its_number() {
                 ("GET /v1/tolls?transaction_id=612-1&limit=6", ""),
                 (&format!("POST /admin/v1/invoices/{INVOICE}/credit"), credited),
             ],
+        );
+    }
+    let with_fees = invoice.replace("]}", r#",{"description":"Toll fee: 5 × 4.95"},{"description":"Cleaning"}]}"#);
+    for (more, note) in
+        [(&[][..], "line 3 of the invoice, \"Toll fee: 5 × 4.95\", is not credited"), (&["--line", "3=4.95"], "")]
+    {
+        let server = FakeServer::new(vec![ok(&with_fees), ok(&list(&[TOLL])), ok(r#"{"id":"1"}"#)]);
+        let ran = server.run(&[&["invoices", "credit", INVOICE, "--line", "toll:612-1"], more].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains(note) && ran.stderr.contains("is not credited") != note.is_empty(),
+            "{}",
+            ran.stderr
         );
     }
     let server = FakeServer::new(vec![ok(&invoice), ok(&list(&[CUSTOMER]))]);

@@ -234,28 +234,22 @@ fn a_run_of_invoices_says_what_is_not_attached_yet() {
     assert_eq!((shown.contains("attach"), asked), (false, 1), "a program asks itself: {shown}");
 }
 
+/// Also a dry run, and also for programs: a draft without a rental is listed once, and no request bills it.
 #[test]
-fn a_run_of_invoices_says_what_it_did_not_bill() {
-    const ORGANIZATION: &str = "0190d0f2-7c3a-7cc0-8000-000000000000";
-    let unbilled = |customers: &str| {
-        let data = customers.split(' ').map(|id| format!(r#"{{"customer_id":{id}}}"#)).collect::<Vec<_>>().join(",");
-        format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{data}]}}"#)
-    };
-    let run = |organization: &str, more: &[&str]| {
-        let none = verdicts(&[], false);
-        let me = format!(r#"{{"organization_id":"{organization}"}}"#);
-        let script = [&drafts(&[]), &none, &none, &me, &unbilled("null"), &me, &unbilled("null \"c\" \"d\"")];
-        let server = FakeServer::new(script.into_iter().map(|body| ok(body)).collect());
-        let args = [&["invoices", "draft-all", "--organization", ORGANIZATION, "--yes"], more].concat();
-        (plain(&server, &args, 140), server.asked())
-    };
-    let (shown, asked) = run(ORGANIZATION, &[]);
-    assert!(shown.contains("2 violations have a customer and no invoice") && !shown.contains("tolls have"), "{shown}");
-    assert_eq!(asked.last().unwrap().line, "GET /v1/violations?billed=false&limit=100");
-    let (shown, _) = run("0190d0f2-7c3a-7cc0-8000-000000000009", &[]);
-    assert!(!shown.contains("no invoice"), "the key of another organization knows nothing: {shown}");
-    let (shown, asked) = run(ORGANIZATION, &["--dry-run"]);
-    assert_eq!((shown.contains("no invoice"), asked.len()), (false, 3), "nothing is billed yet: {shown}");
+fn a_run_of_invoices_says_what_belongs_to_no_rental() {
+    let draft = r#"{"object":"invoice_draft","rental_id":null,"customer_id":"c","customer_name":"Ada","lines":[],"tolls":2,"violations":0,"total":3.5,"currency":"USD","more":false,"problem":"The customer had no rental then."}"#;
+    let drafts = format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{draft}]}}"#);
+    let none = verdicts(&[], false);
+    let args = ["invoices", "draft-all", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"];
+    for more in [&["--yes"][..], &["--dry-run"]] {
+        let server = FakeServer::new([&drafts, &none, &none].into_iter().map(|body| ok(body)).collect());
+        let shown = plain(&server, &[&args, more].concat(), 140);
+        assert!(shown.contains("1 customer has unbilled tolls or violations of a time without a rental"), "{shown}");
+        assert!(shown.contains("Ada") && shown.contains("The customer had no rental then."), "{shown}");
+        assert!(server.asked().iter().all(|asked| asked.line.starts_with("GET")), "{shown}");
+    }
+    let summary = FakeServer::new(vec![ok(&drafts)]).run(&[&args[..], &["--dry-run", "--json"]].concat()).stdout;
+    assert!(summary.contains(r#""customers_without_rental":1"#) && summary.contains("no rental then"), "{summary}");
 }
 
 #[test]

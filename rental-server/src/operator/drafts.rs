@@ -15,12 +15,14 @@ use crate::{
         shapes::{self, amount, described, integer, named, object, optional_id, text},
     },
 };
-use draft::{Draft, MOST_LINES, draft};
+use draft::{Billed, Draft, MOST_LINES, draft};
 use rental_core::{
     error::{Error, FieldCode},
     operations::{self, Create, Edge, Intent, Preparing},
     request::page::{self, ListQuery},
     resources::{
+        Resource,
+        customer::Customer,
         invoice,
         organization::Organization,
         parse,
@@ -37,7 +39,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     let path = "/admin/v1/organizations/{organization}/invoices/drafts";
     let list = get(path)
         .about(&invoice::SPEC, "listInvoiceDrafts", "List what is completed and not billed")
-        .says("Lists completed rentals of which something is left to bill, each with the lines of the invoice that POST makes of it: first those of which the price is not billed, newest first, then those with unbilled tolls or violations only. A rental that needs several invoices is listed for each of them. A page can be short, or empty, before the last one. Changes nothing.")
+        .says("Lists completed rentals of which something is left to bill, each with the lines of the invoice that POST makes of it: first those of which the price is not billed, newest first, then those with unbilled tolls or violations only. A rental that needs several invoices is listed for each of them. What a person attached to a customer who had no rental then is listed last, customer by customer, without a rental and with a `problem`. A page can be short, or empty, before the last one. Changes nothing.")
         .parameters(["Limit", "StartingAfter"].map(Parameter::Shared).into())
         .replies("InvoiceDraftList")
         .without_revision()
@@ -45,7 +47,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         .reader(|request| Box::pin(list(request)));
     let create = post(path)
         .about(&invoice::SPEC, "createInvoiceOfRental", "Create the invoice of a rental")
-        .says("Bills what is left of the rental's price, and the unbilled tolls and violations of its customer that belong to it, as many as an invoice can have. The rental may have any status.")
+        .says("Bills what is left of the rental's price, and the unbilled tolls and violations of its customer that belong to it, as many as an invoice can have. The rental may have any status. With `customer_id` instead of `rental_id`: bills the unbilled tolls and violations of the customer that belong to no rental.")
         .takes(BodySchema::Own(body()))
         .replies("Invoice")
         .operator(|request| Box::pin(create(request)));
@@ -67,7 +69,8 @@ async fn list(request: Request<'_, Reader>) -> Handled {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Asked {
-    rental_id: String,
+    rental_id: Option<String>,
+    customer_id: Option<String>,
     #[serde(default)]
     with_tolls: bool,
     #[serde(default)]
@@ -79,13 +82,17 @@ async fn create(request: Request<'_, Operator>) -> Handled {
     let organization = collections::organization_named(app.store(), id).await?;
     let asked: Asked = serde_json::from_slice(&body).map_err(|error| {
         Error::Malformed(format!(
-            "The body takes `rental_id`, which is required, `with_tolls` and `with_violations` alone: {error}."
+            "The body takes `rental_id` or `customer_id`, `with_tolls` and `with_violations` alone: {error}."
         ))
     })?;
+    if asked.rental_id.is_some() == asked.customer_id.is_some() {
+        let rule = "exactly one of `rental_id` and `customer_id` is required";
+        return Err(Error::field("rental_id", FieldCode::Invalid, rule).into());
+    }
     write(app, &organization, call, &body, &InvoiceOfRental { organization: &organization, asked: &asked }).await
 }
 
-/// An operator makes the invoice of a rental.
+/// An operator makes the invoice of a rental, or of what belongs to no rental of a customer.
 struct InvoiceOfRental<'a> {
     organization: &'a Organization,
     asked: &'a Asked,
@@ -95,21 +102,22 @@ impl Intent for InvoiceOfRental<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
             let Self { organization, asked } = *self;
-            let found = operations::get(store, organization.id, &rental::SPEC, &asked.rental_id).await;
-            let record = found.map_err(|error| match error {
-                Error::NotFound { .. } => {
-                    Error::field("rental_id", FieldCode::ResourceMissing, "names no rental that exists")
-                }
-                error => error,
-            })?;
-            let rental: Rental = parse(&record.key, &record.value)?;
-            let draft = of_rental(store, organization, &rental, [asked.with_tolls, asked.with_violations]).await?;
+            let rental: Option<Rental> =
+                referenced(store, organization, "rental_id", asked.rental_id.as_deref()).await?;
+            let customer: Option<Customer> =
+                referenced(store, organization, "customer_id", asked.customer_id.as_deref()).await?;
+            let rental = rental.as_ref();
+            let customer = rental.map(|rental| rental.customer_id).or_else(|| customer.map(|customer| customer.id));
+            let customer = customer.ok_or_else(|| Error::Internal("an invoice is of nobody".into()))?;
+            let of = Billed { customer, rental };
+            let draft = next_draft(store, organization, of, [asked.with_tolls, asked.with_violations]).await?;
             if let Some(problem) = draft.problem {
                 return Err(Error::Conflict(problem.into()));
             }
             let collection =
                 records::collection("invoice").ok_or_else(|| Error::Internal("invoices cannot be recorded".into()))?;
-            let mut body = json!({"customer_id": rental.customer_id, "rental_id": rental.id, "lines": draft.lines});
+            let mut body =
+                json!({"customer_id": customer, "rental_id": rental.map(|rental| rental.id), "lines": draft.lines});
             if let Some((name, rate)) = organization.tax_name.as_ref().zip(organization.tax_rate) {
                 body["tax_name"] = json!(name);
                 body["tax_rate"] = json!(rate);
@@ -121,21 +129,40 @@ impl Intent for InvoiceOfRental<'_> {
     }
 }
 
-/// Drafts the next invoice of a rental, with tolls and with violations as asked.
-async fn of_rental(
+/// The object that a member of the body names.
+async fn referenced<T: Resource>(
     store: &dyn Store,
     organization: &Organization,
-    rental: &Rental,
+    member: &str,
+    id: Option<&str>,
+) -> Result<Option<T>, Error> {
+    let Some(id) = id else { return Ok(None) };
+    match operations::get(store, organization.id, T::SPEC, id).await {
+        Ok(record) => parse(&record.key, &record.value).map(Some),
+        Err(Error::NotFound { .. }) => {
+            let rule = format!("names no {} that exists", T::SPEC.object);
+            Err(Error::field(member, FieldCode::ResourceMissing, &rule))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Drafts the next invoice, with tolls and with violations as asked.
+async fn next_draft(
+    store: &dyn Store,
+    organization: &Organization,
+    of: Billed<'_>,
     with: [bool; 2],
 ) -> Result<Draft, Error> {
-    let wanted = Wanted::Of(rental.id, with, MOST_LINES);
-    let unbilled = Unbilled::read(store, organization, rental.customer_id, wanted).await?;
-    let (mut draft, used) = draft(store, organization, rental, unbilled.of(rental.id), true).await?;
-    draft.is_cut = unbilled.is_cut || used < unbilled.of(rental.id).len();
+    let rental = of.rental.map(|rental| rental.id);
+    let wanted = Wanted::Of(rental, with, MOST_LINES);
+    let unbilled = Unbilled::read(store, organization, of.customer, wanted).await?;
+    let (mut draft, used) = draft(store, organization, of, unbilled.of(rental), true).await?;
+    draft.is_cut = unbilled.is_cut || used < unbilled.of(rental).len();
     if draft.lines.is_empty() && draft.is_cut {
         draft.problem = Some(
-            "Nothing of this rental was found that is left to bill, but its customer has more unbilled tolls or violations than \
-             one request reads. Bill the others first, or name those of this rental in the lines of an invoice.",
+            "Nothing was found that is left to bill, but the customer has more unbilled tolls or violations than one request \
+             reads. Bill the others first, or name those that you want to bill in the lines of an invoice.",
         );
     }
     Ok(draft)
@@ -146,11 +173,12 @@ fn body() -> Value {
     let flag = |description: &str| json!({"type": "boolean", "description": description});
     let properties = json!({
         "rental_id": {"type": "string", "format": "uuid", "description": "The rental to bill."},
+        "customer_id": {"type": "string", "format": "uuid", "description": "Instead of a rental: the customer whose tolls and violations that belong to no rental are billed."},
         "with_tolls": flag("Whether to bill its unbilled tolls too. Default: `false`."),
         "with_violations": flag("Whether to bill its unbilled violations too. Default: `false`."),
     });
     let example = json!({"rental_id": "0190d0f2-7c3a-7cc0-8000-000000000003", "with_tolls": true});
-    parts::action_body(properties, &["rental_id"], example)
+    parts::action_body(properties, &[], example)
 }
 
 /// A page of drafts.
@@ -164,7 +192,7 @@ fn schema() -> Value {
     let count = |description: &str| described(integer(0, 200), description);
     let draft = json!({
         "object": {"type": "string", "const": "invoice_draft"},
-        "rental_id": optional_id("The completed rental."),
+        "rental_id": optional_id("The completed rental; null for what belongs to no rental of the customer."),
         "customer_id": optional_id("Its customer, who would get the invoice."),
         "customer_name": {"type": ["string", "null"], "description": "Full name of the customer."},
         "start_date": {"type": ["string", "null"], "format": "date", "description": "Pickup date of the rental."},

@@ -5,13 +5,28 @@ use rental_core::{
     error::Error,
     resources::{Billable, Resource, invoice::Invoice, organization::Organization, parse, rental::Rental},
     store::Store,
-    value::{InvoiceId, Money},
+    value::{CustomerId, InvoiceId, Money},
 };
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 
 /// Most lines of an invoice for the rental, tolls and violations: beside them it has two for fees.
 pub(super) const MOST_LINES: usize = 198;
+
+/// What an invoice is of.
+#[derive(Clone, Copy)]
+pub(super) struct Billed<'a> {
+    /// Who gets it.
+    pub(super) customer: CustomerId,
+    /// The rental; `None` for tolls and violations that belong to no rental of the customer.
+    pub(super) rental: Option<&'a Rental>,
+}
+
+impl<'a> Billed<'a> {
+    pub(super) fn rental(rental: &'a Rental) -> Self {
+        Self { customer: rental.customer_id, rental: Some(rental) }
+    }
+}
 
 /// The lines of an invoice that is not made yet.
 #[derive(Default)]
@@ -45,29 +60,32 @@ impl Draft {
         self.lines.push(json!({"description": format!("{what} fee: {count} × {each}"), "amount": all}));
     }
 
-    pub(super) fn row(self, rental: &Rental, customer: &Value) -> Value {
+    pub(super) fn row(self, of: Billed, organization: &Organization, customer: &Value) -> Value {
+        let rental = of.rental;
         json!({
-            "object": "invoice_draft", "rental_id": rental.id, "customer_id": rental.customer_id,
-            "customer_name": customer, "start_date": rental.start_date, "end_date": rental.end_date, "lines": self.lines,
-            "total": self.total, "tax_amount": self.tax, "currency": rental.currency, "tolls": self.tolls, "violations": self.violations,
+            "object": "invoice_draft", "rental_id": rental.map(|rental| rental.id), "customer_id": of.customer,
+            "customer_name": customer, "start_date": rental.map(|rental| rental.start_date),
+            "end_date": rental.map(|rental| rental.end_date), "lines": self.lines,
+            "total": self.total, "tax_amount": self.tax,
+            "currency": rental.map_or(organization.default_currency, |rental| rental.currency),
+            "tolls": self.tolls, "violations": self.violations,
             "more": self.is_cut, "problem": self.problem,
         })
     }
 }
 
-/// Drafts an invoice of a rental that bills the first of these items, and what is left of its price unless an earlier draft of
+/// Drafts an invoice that bills the first of these items, and what is left of the price of its rental unless an earlier draft of
 /// the same list does. Returns how many of the items it bills.
 pub(super) async fn draft(
     store: &dyn Store,
     organization: &Organization,
-    rental: &Rental,
+    of: Billed<'_>,
     items: &[Item],
     with_price: bool,
 ) -> Result<(Draft, usize), Error> {
     let mut draft = Draft::default();
-    let left = rental.left_to_bill();
-    if with_price && !left.is_zero() {
-        draft.add("rental_id", &rental.id, left);
+    if let Some(rental) = of.rental.filter(|rental| with_price && !rental.left_to_bill().is_zero()) {
+        draft.add("rental_id", &rental.id, rental.left_to_bill());
     }
     let items = &items[..items.len().min(MOST_LINES - draft.lines.len())];
     let mut new = [0; 2];
@@ -77,18 +95,21 @@ pub(super) async fn draft(
             Charge::Violation => ("violation_id", &mut draft.violations),
         };
         *count += 1;
-        new[*kind as usize] += u32::from(has_fee(store, organization, rental, invoices).await?);
+        new[*kind as usize] += u32::from(has_fee(store, organization, of.customer, invoices).await?);
         draft.add(member, id, *left);
     }
     draft.add_fee("Toll", new[0], organization.toll_fee, organization);
     draft.add_fee("Violation", new[1], organization.violation_fee, organization);
     let taxed = organization.taxed(draft.sum);
     (draft.tax, draft.total) = (taxed.map(|(tax, _)| tax), taxed.map_or(draft.sum, |(_, total)| total));
-    draft.problem = match rental.price() {
-        None if rental.invoice_ids.is_empty() && with_price => {
+    draft.problem = match of.rental {
+        Some(rental) if rental.price().is_none() && rental.invoice_ids.is_empty() && with_price => {
             Some("This rental has no price. Set its `final_price`, or create an invoice with the amount in a line.")
         }
-        _ if draft.lines.is_empty() => Some("Nothing of this rental is left to bill."),
+        Some(_) if draft.lines.is_empty() => Some("Nothing of this rental is left to bill."),
+        None if draft.lines.is_empty() => {
+            Some("Nothing is left to bill of this customer that belongs to no rental of the customer.")
+        }
         _ if draft.total == Money::MAX => Some(
             "Its lines add up to more than the largest amount. Lower the fees of the organization, or bill it with several invoices.",
         ),
@@ -102,7 +123,7 @@ pub(super) async fn draft(
 async fn has_fee(
     store: &dyn Store,
     organization: &Organization,
-    rental: &Rental,
+    customer: CustomerId,
     invoices: &[InvoiceId],
 ) -> Result<bool, Error> {
     let keys: Vec<_> = invoices.iter().map(|id| Invoice::key(organization.id, *id)).collect();
@@ -112,7 +133,7 @@ async fn has_fee(
     for record in store.get(&keys).await?.into_iter().flatten() {
         let invoice: Invoice = parse(&record.key, &record.value)?;
         let is_standing = Some(invoice.amount_credited) != invoice.total;
-        if invoice.customer_id == rental.customer_id && is_standing {
+        if invoice.customer_id == customer && is_standing {
             return Ok(false);
         }
     }

@@ -1,11 +1,11 @@
 //! The list of drafts, page by page. It has two parts: the rentals that have an entry in the look-up of unbilled ones, and then
-//! the other completed rentals of customers of whom a toll or violation is unbilled.
+//! customer by customer the other completed rentals of which a toll or violation is unbilled, and what belongs to no rental.
 //!
 //! A rental with more than an invoice can have is listed as often as it needs invoices. The cursor says where the page ended,
 //! by what it listed and not by a count. So it holds while a client creates the invoices of each page before it asks for the next.
 
 use super::{
-    draft::draft,
+    draft::{Billed, draft},
     unbilled::{Charge, Place, Unbilled, Wanted, probes},
 };
 use rental_core::{
@@ -33,6 +33,10 @@ const CUSTOMERS: usize = 500;
 const MOST_READS: usize = 4;
 /// A page ends when it has read so many objects.
 const ENOUGH: usize = 20_000;
+
+/// Why a draft of no rental is not billed by itself.
+const OF_NO_RENTAL: &str = "The customer had no rental then. Bill it with `rental-cli invoices create --customer EMAIL --with-tolls \
+     --with-violations`, or attach it to somebody else.";
 
 /// Where a page ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -284,7 +288,27 @@ impl Page<'_> {
                 }
             }
         }
+        if let Some(last) = last.filter(|_| self.rows.len() >= self.limit) {
+            return Ok(Some(Cursor::Within(customer.uuid(), last, None)));
+        }
+        let added = self.try_add_rest(customer).await;
+        Error::note_damage(added, &mut self.damaged)?;
         Ok(None)
+    }
+
+    /// Adds what belongs to no rental of a customer, as a draft that a person has to decide about.
+    async fn try_add_rest(&mut self, customer: CustomerId) -> Result<(), Error> {
+        let Some((name, unbilled)) = self.known.get(&customer) else { return Ok(()) };
+        let items = unbilled.of(None);
+        if items.is_empty() {
+            return Ok(());
+        }
+        let of = Billed { customer, rental: None };
+        let (mut draft, used) = draft(self.store, self.organization, of, items, false).await?;
+        draft.is_cut = used < items.len() || unbilled.is_cut;
+        draft.problem = draft.problem.or(Some(OF_NO_RENTAL));
+        self.rows.push(draft.row(of, self.organization, name));
+        Ok(())
     }
 
     /// Adds the drafts of one rental, from an item on. Returns the last item when the page is full before all are added.
@@ -296,20 +320,21 @@ impl Page<'_> {
     async fn try_add(&mut self, rental: &Rental, after: Option<Place>) -> Result<Option<Place>, Error> {
         self.know(rental.customer_id).await?;
         let Some((name, unbilled)) = self.known.get(&rental.customer_id) else { return Ok(None) };
-        let mut items = unbilled.of(rental.id);
+        let mut items = unbilled.of(Some(rental.id));
         let mut is_first = true;
         if let Some(after) = after {
             items = &items[items.partition_point(|item| item.place <= after)..];
             is_first = false;
         }
         while is_first || !items.is_empty() {
-            let (mut draft, used) = draft(self.store, self.organization, rental, items, is_first).await?;
+            let (mut draft, used) =
+                draft(self.store, self.organization, Billed::rental(rental), items, is_first).await?;
             let (these, others) = items.split_at(used);
             items = others;
             is_first = false;
             draft.is_cut = !items.is_empty() || unbilled.is_cut;
             let is_refused = draft.problem.is_some();
-            self.rows.push(draft.row(rental, name));
+            self.rows.push(draft.row(Billed::rental(rental), self.organization, name));
             if is_refused {
                 break;
             }

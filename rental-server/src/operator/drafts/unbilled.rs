@@ -43,10 +43,11 @@ pub(super) struct Item {
     pub(super) invoices: Vec<InvoiceId>,
 }
 
-/// What is left to bill of the tolls and violations of one customer, by the rental that each of them belongs to.
+/// What is left to bill of the tolls and violations of one customer, by the rental that each of them belongs to. Those of `None`
+/// were attached by a person to a customer who had no rental then.
 #[derive(Debug, Default)]
 pub(super) struct Unbilled {
-    by_rental: HashMap<RentalId, Vec<Item>>,
+    by_rental: HashMap<Option<RentalId>, Vec<Item>>,
     /// How many tolls, violations and rentals were read.
     pub(super) read: usize,
     /// Whether not all of them were read.
@@ -58,8 +59,8 @@ pub(super) struct Unbilled {
 pub(super) enum Wanted {
     /// All tolls and violations of the customer.
     All,
-    /// Those of one rental, up to a number: tolls and violations as asked.
-    Of(RentalId, [bool; 2], usize),
+    /// Those of one rental, or of none, up to a number: tolls and violations as asked.
+    Of(Option<RentalId>, [bool; 2], usize),
 }
 
 impl Unbilled {
@@ -80,14 +81,14 @@ impl Unbilled {
         Ok(all)
     }
 
-    /// The items of a rental, in order.
-    pub(super) fn of(&self, rental: RentalId) -> &[Item] {
+    /// The items of a rental, or of none, in order.
+    pub(super) fn of(&self, rental: Option<RentalId>) -> &[Item] {
         self.by_rental.get(&rental).map_or(&[], Vec::as_slice)
     }
 
     /// The rentals that have items, newest first.
     pub(super) fn rentals(&self) -> Vec<RentalId> {
-        let mut all: Vec<RentalId> = self.by_rental.keys().copied().collect();
+        let mut all: Vec<RentalId> = self.by_rental.keys().copied().flatten().collect();
         all.sort_unstable_by_key(|id| Reverse(id.uuid()));
         all
     }
@@ -111,9 +112,7 @@ impl Unbilled {
             self.read += found.len();
             for record in &found {
                 let one: T = parse(&record.key, &record.value)?;
-                let Some(rental) = self.rental_of(&one, store, organization, customer, rentals).await? else {
-                    continue;
-                };
+                let rental = self.rental_of(&one, store, organization, customer, rentals).await?;
                 if let Wanted::Of(only, _, most) = wanted {
                     if rental != only {
                         continue;
@@ -140,7 +139,8 @@ impl Unbilled {
     }
 
     /// The rental that a toll or violation belongs to. Each belongs to one at most, so no two invoices can have it: the rental
-    /// that it was attached through, else the one during which it happened to a vehicle of that rental.
+    /// that it was attached through, else the one during which it happened to a vehicle of that rental. What happened to
+    /// another vehicle belongs to the rental that the customer had then: a person said that this customer pays.
     async fn rental_of<T: Attributable>(
         &mut self,
         one: &T,
@@ -160,8 +160,9 @@ impl Unbilled {
                 rentals.insert(found)
             }
         };
-        let happened = rentals.iter().filter(|rental| had(rental, one.known_vehicle()) && during(rental, one.when()));
-        Ok(happened.max_by_key(|rental| precedence(rental)).map(|rental| rental.id))
+        let happened = rentals.iter().filter(|rental| during(rental, one.when()));
+        let of_vehicle = |rental: &Rental| had(rental, one.known_vehicle());
+        Ok(happened.max_by_key(|rental| (of_vehicle(rental), precedence(rental))).map(|rental| rental.id))
     }
 }
 

@@ -22,12 +22,13 @@ fn completed_rentals_are_drafted_with_their_tolls_and_billed_once() {
     let mine = toll(&organization, &json!(customer), 6.94);
     let fields = json!({"amount": 3, "agency": "MTAB&T", "occurred_on": "2026-07-02", "customer_id": customer});
     let later = organization.recorded("tolls", &fields);
-    organization.recorded("violations", &violation);
+    let undated = organization.recorded("violations", &violation);
     let second = rental(["2026-06-10", "2026-06-11"], &json!({}));
     let path = format!("/admin/v1/organizations/{}/invoices/drafts", organization.id);
     let drafts = || organization.server.admin("GET", &path, &Value::Null).ok()["data"].as_array().unwrap().clone();
     let found = drafts();
-    assert_eq!(found.iter().map(|draft| &draft["rental_id"]).collect::<Vec<_>>(), [&second["id"], &first["id"]]);
+    let rentals: Vec<&Value> = found.iter().map(|draft| &draft["rental_id"]).collect();
+    assert_eq!(rentals, [&second["id"], &first["id"], &Value::Null]);
     let expected = json!([{"rental_id": first["id"], "amount": 400}, {"toll_id": mine, "amount": 6.94}]);
     assert_eq!((&found[1]["lines"], &found[1]["total"]), (&expected, &json!(406.94)), "not the toll of another month");
 
@@ -41,7 +42,13 @@ fn completed_rentals_are_drafted_with_their_tolls_and_billed_once() {
     assert_eq!(invoice["rental_id"], first["id"]);
     create(&first["id"], json!({"with_tolls": true})).error(409, "invalid_request_error", "state_conflict");
     assert_eq!(create(&second["id"], json!({})).ok()["total"], 100);
-    assert_eq!(drafts(), [] as [Value; 0], "nothing is left");
+    let left = drafts();
+    assert_eq!((left.len(), &left[0]["rental_id"]), (1, &Value::Null), "no rental is left: {left:?}");
+    assert_eq!(
+        (&left[0]["lines"], &left[0]["tolls"]),
+        (&json!([{"toll_id": later, "amount": 3}, {"violation_id": undated, "amount": 50}]), &json!(1))
+    );
+    assert!(left[0]["problem"].as_str().unwrap().contains("had no rental then"), "{left:?}");
     let open = organization.get("/v1/tolls?billed=false").ok();
     assert_eq!(open["data"].as_array().unwrap().iter().map(|toll| &toll["id"]).collect::<Vec<_>>(), [&json!(later)]);
 
@@ -202,11 +209,52 @@ fn a_toll_is_drafted_once_and_with_the_rental_of_its_vehicle_and_the_real_run_bi
     by_hand(&json!(first_car), "2026-06-03", 7);
     by_hand(&json!(second_car), "2026-06-05", 11);
     by_hand(&Value::Null, "2026-06-08", 13);
-    let other_car = by_hand(&json!(spare), "2026-06-03", 17);
-    let expected = [(extension, 3, 324.0), (second, 1, 200.0), (first, 2, 107.0)];
+    // A person said that the customer pays the toll of another car: it belongs to the last rental of then.
+    by_hand(&json!(spare), "2026-06-03", 17);
+    let expected = [(extension, 3, 324.0), (second, 2, 217.0), (first, 2, 107.0)];
     assert_eq!(draft_all(&organization, 20, true), expected);
     assert_eq!(draft_all(&organization, 20, false), expected);
-    let left = organization.get("/v1/tolls?billed=false").ok();
-    let left: Vec<&Value> = left["data"].as_array().unwrap().iter().map(|toll| &toll["id"]).collect();
-    assert_eq!(left, [&json!(other_car)], "the customer had another car");
+    assert_eq!(organization.get("/v1/tolls?billed=false").ok()["data"], json!([]));
+}
+
+/// A person said who pays. So the toll of another car belongs to the rental that the customer had then, and one of a time without
+/// a rental is billed when somebody asks for it, with the fee and the tax of the organization.
+#[test]
+fn what_a_person_attached_is_billed_with_the_rental_of_then_or_by_itself() {
+    let organization = Server::shared().organization();
+    let settings = json!({"toll_fee": 1.5, "tax_name": "VAT", "tax_rate": 10});
+    organization.server.admin("PATCH", &format!("/admin/v1/organizations/{}", organization.id), &settings).ok();
+    let [own, other] = [(); 2].map(|()| organization.vehicle(json!({"daily_rate": 100})));
+    let (rental, customer) = completed(&organization, &own, ["2026-06-01", "2026-06-05"], 400.0);
+    let toll = |day: &str, amount: u32| {
+        let fields =
+            json!({"amount": amount, "agency": "A", "occurred_on": day, "customer_id": customer, "vehicle_id": other});
+        organization.recorded("tolls", &fields)
+    };
+    let (during, after) = (toll("2026-06-02", 3), toll("2026-07-02", 5));
+    let path = format!("/admin/v1/organizations/{}/invoices/drafts", organization.id);
+    let drafts = || organization.server.admin("GET", &path, &Value::Null).ok()["data"].as_array().unwrap().clone();
+    let found = drafts();
+    let tolls = |draft: &Value| {
+        draft["lines"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|line| line["toll_id"].as_str().map(str::to_owned))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!((found.len(), &found[0]["rental_id"], tolls(&found[0])), (2, &json!(rental), vec![during]));
+    assert_eq!((&found[1]["rental_id"], tolls(&found[1])), (&Value::Null, vec![after]));
+
+    let create = |body: Value| organization.server.admin("POST", &path, &body);
+    for body in [json!({"with_tolls": true}), json!({"rental_id": rental, "customer_id": customer})] {
+        assert_eq!(create(body).bad_fields()[0].0, "rental_id");
+    }
+    assert_eq!(create(json!({"customer_id": rental, "with_tolls": true})).bad_fields()[0].0, "customer_id");
+    let asked = json!({"customer_id": customer, "with_tolls": true, "with_violations": true});
+    let invoice = create(asked.clone()).ok();
+    assert_eq!((&invoice["rental_id"], &invoice["total"]), (&Value::Null, &json!(7.15)), "5 + 1.50 + 10 %: {invoice}");
+    create(asked).error(409, "invalid_request_error", "state_conflict");
+    create(json!({"rental_id": rental, "with_tolls": true})).ok();
+    assert_eq!(drafts(), [] as [Value; 0]);
 }
