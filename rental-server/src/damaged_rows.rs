@@ -102,7 +102,7 @@ mod tests {
             attachments::again,
             operations::calendar_feeds,
             resources::{Resource, parse, webhook_endpoint::WebhookEndpoint},
-            rows::{key, outbox},
+            rows::{key, outbox, recheck::Marked},
             store::memory::Memory,
             tasks,
             value::{Id, OrganizationId},
@@ -119,7 +119,8 @@ mod tests {
         assert_eq!(rows.skip(calendar_feeds::due_at(&feed, now)), Ok(None));
         let event = unparsable(key::outbox(organization, Id::from_u128(3)));
         assert_eq!(rows.skip(outbox::read(&event)).map(|made| made.is_none()), Ok(true));
-        let (mark, store) = (unparsable(key::recheck(organization, Id::from_u128(4))), Memory::default());
+        let (mark, store) =
+            (unparsable(key::recheck(organization, Marked::vehicle(Id::from_u128(4)))), Memory::default());
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let step = runtime.block_on(again::step(&store, &crate::edge::Clock, &mark, &mut Vec::new()));
         assert_eq!(rows.skip(step).map(|made| made.is_none()), Ok(true));

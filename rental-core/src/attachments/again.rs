@@ -1,4 +1,5 @@
-//! Derives the payers of a marked vehicle again: of automatic attachments, of what the server detached, and of second postings.
+//! Derives the tolls and violations of a marked vehicle or number again: who pays for automatic attachments, for what the server
+//! detached and for second postings, and of which vehicle they and the undecided ones are.
 
 use super::derivation::{Derived, Deriving};
 use crate::{
@@ -14,11 +15,11 @@ use crate::{
     },
     rows::{
         Row,
-        recheck::{Recheck, absorb},
+        recheck::{Marked, Recheck, absorb},
     },
     store::{Batch, Check, Commit, DamagedRow, Key, Record, Span, Store, Write, get_each, get_one, key_of},
     tasks::Step,
-    value::{Id, OrganizationId, Text, VehicleId},
+    value::{Id, OrganizationId, Text},
 };
 
 /// Attachments that one batch derives again.
@@ -35,18 +36,17 @@ pub async fn step(
     record: &Record,
     damaged: &mut Vec<DamagedRow>,
 ) -> Result<Step, Error> {
-    let (Some(Row::Recheck { organization, vehicle }), mark) = (Row::decode(&record.key), Recheck::read(record)?)
-    else {
-        return Err(Error::damaged_row(&record.key, "it is no mark of a vehicle"));
+    let (Some(Row::Recheck { organization, marked }), mark) = (Row::decode(&record.key), Recheck::read(record)?) else {
+        return Err(Error::damaged_row(&record.key, "it is no mark of a vehicle or number"));
     };
     let Some(owner) = get_one(store, &Organization::key(SYSTEM, organization)).await? else {
         // The task that deletes the organization removes the mark.
         return Ok(Step::Done);
     };
     let owner: Organization = parse(&owner.key, &owner.value)?;
-    // A change of a rental or a number that it keeps marks the vehicle again, and then the batch is not committed.
+    // A change of a rental or a number that it keeps marks the vehicle or number again, and then the batch is not committed.
     let (batch, deriving) = (Batch::default(), Deriving::new(store, &owner));
-    let mut round = Round { store, edge, owner: &owner, vehicle, batch, deriving, last: None, room: PAGE, damaged };
+    let mut round = Round { store, edge, owner: &owner, marked, batch, deriving, last: None, room: PAGE, damaged };
     let all = async {
         round.derive_next::<Toll>(&mark).await?;
         round.derive_next::<Violation>(&mark).await
@@ -89,7 +89,7 @@ struct Round<'a> {
     store: &'a dyn Store,
     edge: &'a dyn Edge,
     owner: &'a Organization,
-    vehicle: VehicleId,
+    marked: Marked,
     batch: Batch,
     deriving: Deriving<'a>,
     /// The index entry of the last attachment that was handled.
@@ -102,7 +102,7 @@ struct Round<'a> {
 impl Round<'_> {
     /// Derives the next attachments of one resource, as far as the batch has room.
     async fn derive_next<T: Attributable>(&mut self, mark: &Recheck) -> Result<(), Error> {
-        let span = rest::<T>(self.owner.id, self.vehicle, mark);
+        let span = rest::<T>(self.owner.id, self.marked, mark);
         if self.room == 0 || span.from >= span.to {
             return Ok(());
         }
@@ -127,18 +127,18 @@ impl Round<'_> {
     async fn derive_one<T: Attributable>(&mut self, record: Record) -> Result<(), Error> {
         let object: T = parse(&record.key, &record.value)?;
         let before = object.payer();
-        if !object.is_derived_again() {
+        if !object.is_derived_again() && !object.is_undecided() {
             return Ok(());
         }
         let derived = self.deriving.derive(&object).await?;
         let billed = object.billed().is_some();
-        let mut after = if before.is_second_posting() {
-            // It is never attached here; only its reason follows.
+        let mut after = if before.is_second_posting() || object.is_undecided() {
+            // It is never attached here; only its vehicle and its reason follow.
             derived.without_customer(&object)
         } else if billed {
             billed_payer(&before, &derived)
         } else {
-            derived.payer(&object)
+            derived.payer()
         };
         if before.customer.is_some() && after.customer.is_none() {
             // What is attached comes before its twin, and what is not comes behind it.
@@ -147,7 +147,9 @@ impl Round<'_> {
             after = self.deriving.derive(&free).await?.without_customer(&free);
         }
         after.review = after.review.or_else(|| object.bill_review());
-        let vehicle = derived.vehicle.filter(|_| !billed).or_else(|| object.known_vehicle());
+        // What had a customer keeps the vehicle that was known last.
+        let kept = object.known_vehicle().filter(|_| after != Payer::default());
+        let vehicle = derived.vehicle.filter(|_| !billed).or(kept);
         if after == before && vehicle == object.known_vehicle() {
             return Ok(());
         }
@@ -166,8 +168,8 @@ impl Round<'_> {
 }
 
 /// The index entries that a mark has not handled.
-fn rest<T: Resource>(organization: OrganizationId, vehicle: VehicleId, mark: &Recheck) -> Span {
-    let mut span = automatic(organization, T::SPEC, vehicle, mark.from);
+fn rest<T: Resource>(organization: OrganizationId, marked: Marked, mark: &Recheck) -> Span {
+    let mut span = automatic(organization, T::SPEC, marked, mark.from);
     if let Some(after) = mark.after.as_ref().and_then(|text| hex::decode(text).ok()) {
         span.from = span.from.max(Key::from(after).next());
     }

@@ -42,28 +42,26 @@ impl Derived {
 
     /// The payer that the server chooses: the customer who clearly pays, else nobody.
     #[must_use]
-    pub fn payer<T: Attributable>(&self, object: &T) -> Payer {
+    pub fn payer(&self) -> Payer {
         match self.clear() {
             Some(candidate) => Payer::automatic(candidate.customer, candidate.rental, &candidate.reason),
-            None => self.detached(object),
+            None => self.detached(),
         }
     }
 
     /// The payer of an object without a customer that is not attached now.
     #[must_use]
     pub fn without_customer<T: Attributable>(&self, object: &T) -> Payer {
-        if object.payer().is_detached() { self.detached(object) } else { self.second_posting().unwrap_or_default() }
+        if object.payer().is_detached() { self.detached() } else { self.second_posting().unwrap_or_default() }
     }
 
     fn second_posting(&self) -> Option<Payer> {
         self.twin.as_ref().map(|(_, reason)| Payer::second_posting(reason.clone()))
     }
 
-    /// Nobody, of an object that the server attaches when it is clear. By its vehicle it is derived again.
-    fn detached<T: Attributable>(&self, object: &T) -> Payer {
-        let vehicle = self.vehicle.or_else(|| object.known_vehicle());
-        let detached = || vehicle.map(|_| Payer::detached(self.reason()));
-        self.second_posting().or_else(detached).unwrap_or_default()
+    /// Nobody, of an object that the server attaches when it is clear.
+    fn detached(&self) -> Payer {
+        self.second_posting().unwrap_or_else(|| Payer::detached(self.reason()))
     }
 
     /// Why.

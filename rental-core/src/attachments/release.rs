@@ -33,7 +33,7 @@ impl<T: Attributable> Intent for Release<'_, T> {
             let mut free = object.clone();
             free.set_payer(Payer::default());
             let derived = Deriving::new(store, self.organization).derive(&free).await?;
-            let after = derived.payer(&free);
+            let after = derived.payer();
             let (before, now) = (object.payer(), edge.now());
             let vehicle = derived.vehicle.or_else(|| object.known_vehicle());
             let rule = |object: &mut T| -> Result<_, Error> {

@@ -111,9 +111,9 @@ impl<'g> Audit<'g> {
             Row::IndexEntry { organization, resource, id, .. } => self.index_entry(organization, resource, id, row),
             Row::Access { .. } => self.access(row),
             Row::Calendar { organization, vehicle } => self.calendar(organization, vehicle, row),
-            Row::Recheck { organization, vehicle } => {
+            Row::Recheck { organization, marked } => {
                 Recheck::read(row).map_err(detail)?;
-                self.must_exist(&Vehicle::key(organization, vehicle))
+                marked.as_vehicle().map_or(Ok(()), |vehicle| self.must_exist(&Vehicle::key(organization, vehicle)))
             }
             Row::CalendarFeed { organization, feed } => {
                 let place = CalendarFeed::key(organization, feed);

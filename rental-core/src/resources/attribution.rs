@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     error::{Error, FieldCode},
+    rows::recheck::Marked,
     schema::{Attribution, Facts, Fields, Grounds, IndexPrefix, LookUpSpec, look_up},
     value::{Currency, CustomerId, Date, FromFields, Money, RentalId, Text, Timestamp, VehicleId, When},
 };
@@ -156,6 +157,11 @@ pub trait Attributable: Billable + FromFields + Clone + PartialEq {
         payer.attribution == Some(Attribution::Automatic) || (payer.customer.is_none() && payer.review.is_some())
     }
 
+    /// Whether nobody was ever chosen for the object, so only its vehicle is looked up again when its number changes.
+    fn is_undecided(&self) -> bool {
+        self.payer() == Payer::default()
+    }
+
     /// Attaches the object to a customer and the rental of that customer, and says why.
     fn attach(&mut self, customer: CustomerId, rental: RentalId, reason: &str) {
         self.set_payer(Payer::automatic(customer, rental, reason));
@@ -182,21 +188,24 @@ pub trait Attributable: Billable + FromFields + Clone + PartialEq {
         (is_unattached || payer.review.is_some()).then(|| review_look_up().with(&order))
     }
 
-    /// The entries by its transponder and its plate of an object whose payer is derived again.
-    fn named_entries(&self, vehicle: VehicleId) -> impl Iterator<Item = IndexPrefix> {
-        name_look_ups(self.identifiers()).map(move |name| named_look_up(&name).with(vehicle.as_bytes()))
+    /// What decides about an object that no person decided: the rentals of its vehicle, unless nobody was ever chosen, and the
+    /// vehicles that have and had its transponder and its plate.
+    fn decided_by(&self) -> impl Iterator<Item = Marked> {
+        let is_derived_again = self.is_derived_again();
+        let vehicle = self.known_vehicle().filter(|_| is_derived_again).map(Marked::vehicle);
+        let is_free = is_derived_again || self.is_undecided();
+        let names = is_free.then(|| name_look_ups(self.identifiers()));
+        vehicle.into_iter().chain(names.into_iter().flatten().map(|name| Marked::number(&name)))
     }
 
     /// The entries in the look-ups of this file.
     fn attachment_entries(&self) -> impl Iterator<Item = IndexPrefix> {
         let payer = self.payer();
         let unattached = (payer.customer.is_none() && payer.attribution.is_none()).then(unattached_look_up);
-        let vehicle = self.known_vehicle().filter(|_| self.is_derived_again());
         unattached
             .into_iter()
             .chain(self.review_entry())
-            .chain(vehicle.map(|vehicle| automatic_look_up(vehicle, self.day())))
-            .chain(vehicle.into_iter().flat_map(|vehicle| self.named_entries(vehicle)))
+            .chain(self.decided_by().map(|marked| automatic_look_up(marked, self.day())))
             .chain(self.posting().map(|posting| posting_look_up(posting.vehicle, posting.at)))
     }
 }
@@ -285,25 +294,14 @@ pub fn review_look_up() -> IndexPrefix {
     REVIEW.of(&[])
 }
 
-/// The look-up of the objects whose payer is derived again, by vehicle and day.
+/// The look-up of the objects that no person decided, by what decides about them and by day.
 pub(super) const AUTOMATIC: LookUpSpec = look_up(131, "automatic");
 
-/// The prefix of the entries of objects whose payer is derived again when something changes, by their vehicle and the day on
-/// which they happened.
+/// The prefix of the entries of objects that are derived again when a vehicle or number changes, by the day on which they
+/// happened.
 #[must_use]
-pub fn automatic_look_up(vehicle: VehicleId, day: u32) -> IndexPrefix {
-    AUTOMATIC.of(&[vehicle.as_bytes(), &day.to_be_bytes()])
-}
-
-/// The look-up of the objects whose payer is derived again, by each transponder and plate that they name and by their vehicle.
-/// When another vehicle gets or loses the number, they are derived again.
-pub(super) const NAMED: LookUpSpec = look_up(142, "named");
-
-/// The prefix of the entries of objects whose payer is derived again and that name a transponder or plate. `name` is the prefix
-/// of the number in the look-up of vehicles. The vehicle of the object comes next.
-#[must_use]
-pub(crate) fn named_look_up(name: &IndexPrefix) -> IndexPrefix {
-    NAMED.of(&[name.as_bytes()])
+pub fn automatic_look_up(marked: Marked, day: u32) -> IndexPrefix {
+    AUTOMATIC.of(&[marked.as_bytes(), &day.to_be_bytes()])
 }
 
 /// The look-up of postings by vehicle and time.

@@ -70,10 +70,10 @@ fn meaning(row: &Row<'_>) -> String {
         Row::Marker(Marker::Loading) => "the mark of a copy that is not complete".into(),
         Row::Marker(Marker::MasterKey) => "the fingerprint of the master key".into(),
         Row::Marker(Marker::Upgrade) => "the mark of an upgrade that is not complete".into(),
-        Row::Recheck { organization, vehicle } => {
-            format!(
-                "the mark that attachments of vehicle {vehicle} of organization {organization} must be derived again"
-            )
+        Row::Recheck { organization, marked } => {
+            let whose =
+                marked.as_vehicle().map_or_else(|| "a number".to_owned(), |vehicle| format!("vehicle {vehicle}"));
+            format!("the mark that attachments of {whose} of organization {organization} must be derived again")
         }
         Row::Heartbeat { server } => format!("the heartbeat of server {server}"),
         Row::Usage { server, organization } => {

@@ -3,7 +3,7 @@
 use crate::{
     resources::{
         Billable, Resource,
-        attribution::{AUTOMATIC, Attributable, Charged, NAMED, Occasion, POSTING, Payer, Posting, REVIEW, UNATTACHED},
+        attribution::{AUTOMATIC, Attributable, Charged, Occasion, POSTING, Payer, Posting, REVIEW, UNATTACHED},
         event::EventType,
         fields,
     },
@@ -89,7 +89,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         ordered_index(16, "updated_at"),
         index(20, &["transaction_id"]),
     ],
-    look_ups: &[UNATTACHED, PASSAGE, AUTOMATIC, REVIEW, POSTING, NAMED],
+    look_ups: &[UNATTACHED, PASSAGE, AUTOMATIC, REVIEW, POSTING],
     usual_changes: &["customer_id"],
 };
 

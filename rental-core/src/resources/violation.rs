@@ -3,7 +3,7 @@
 use crate::{
     resources::{
         Billable, Resource,
-        attribution::{AUTOMATIC, Attributable, Charged, NAMED, Occasion, Payer, REVIEW, UNATTACHED},
+        attribution::{AUTOMATIC, Attributable, Charged, Occasion, Payer, REVIEW, UNATTACHED},
         event::EventType,
         fields,
     },
@@ -104,7 +104,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         index(20, &["summons_number"]),
         ordered_index(21, "respond_by"),
     ],
-    look_ups: &[UNATTACHED, AUTOMATIC, REVIEW, NAMED],
+    look_ups: &[UNATTACHED, AUTOMATIC, REVIEW],
     usual_changes: &["customer_id"],
 };
 

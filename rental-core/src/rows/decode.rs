@@ -2,6 +2,7 @@
 
 use super::{
     key,
+    recheck::Marked,
     row::{Marker, Row},
     tag::Tag,
 };
@@ -44,7 +45,7 @@ impl<'a> Row<'a> {
                 id: parts.uuid()?,
             },
             Tag::Bell => Self::Bell { server: parts.id()?, endpoint: parts.id()? },
-            Tag::Recheck => Self::Recheck { organization: parts.id()?, vehicle: parts.id()? },
+            Tag::Recheck => Self::Recheck { organization: parts.id()?, marked: Marked::of_key(parts.uuid()?) },
             Tag::Heartbeat => Self::Heartbeat { server: parts.id()? },
             Tag::IdempotencyRecord => Self::IdempotencyRecord { organization: parts.id()?, name: parts.text()? },
             Tag::Counter => Self::Counter { organization: parts.id()?, name: parts.text()? },

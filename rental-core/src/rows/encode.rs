@@ -28,7 +28,7 @@ impl Row<'_> {
                 key::entry_of(organization, (resource, index), values, id)
             }
             Self::Bell { server, endpoint } => key::bell(server, endpoint),
-            Self::Recheck { organization, vehicle } => key::recheck(organization, vehicle),
+            Self::Recheck { organization, marked } => key::recheck(organization, marked),
             Self::Heartbeat { server } => key::heartbeat(server),
             Self::IdempotencyRecord { organization, name } => key::idempotency_record(organization, name),
             Self::Counter { organization, name } => key::counter(organization, name),

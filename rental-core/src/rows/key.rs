@@ -4,6 +4,7 @@
 //! its cursor is an id.
 
 use super::{
+    recheck::Marked,
     row::{Class, Row},
     tag::Tag,
 };
@@ -275,19 +276,19 @@ pub fn counter(organization: OrganizationId, name: &str) -> Key {
     key(Tag::Counter, &[organization.as_bytes(), name.as_bytes()])
 }
 
-/// The key of the mark of a vehicle whose automatic attachments must be derived again.
+/// The key of the mark of a vehicle or number whose tolls and violations must be derived again.
 #[must_use]
-pub fn recheck(organization: OrganizationId, vehicle: VehicleId) -> Key {
-    key(Tag::Recheck, &[organization.as_bytes(), vehicle.as_bytes()])
+pub fn recheck(organization: OrganizationId, marked: Marked) -> Key {
+    key(Tag::Recheck, &[organization.as_bytes(), marked.as_bytes()])
 }
 
-/// The marks of all vehicles whose automatic attachments must be derived again.
+/// The marks of all vehicles and numbers whose tolls and violations must be derived again.
 #[must_use]
 pub fn rechecks() -> Span {
     Span::under(key(Tag::Recheck, &[]))
 }
 
-/// The marks of the vehicles of an organization.
+/// The marks of the vehicles and numbers of an organization.
 #[must_use]
 pub fn rechecks_of(organization: OrganizationId) -> Span {
     Span::under(key(Tag::Recheck, &[organization.as_bytes()]))

@@ -1,5 +1,6 @@
 //! The kinds of rows, and the class of each.
 
+use super::recheck::Marked;
 use crate::value::{
     CalendarFeedId, DeliveryId, EndpointId, EventId, Holder, OrganizationId, ServerId, TaskId, VehicleId,
 };
@@ -143,12 +144,12 @@ pub enum Row<'a> {
         /// The id of the webhook endpoint.
         endpoint: EndpointId,
     },
-    /// Marks a vehicle whose automatic attachments must be derived again.
+    /// Marks a vehicle or number whose tolls and violations must be derived again.
     Recheck {
         /// The organization that owns the row.
         organization: OrganizationId,
-        /// The id of the vehicle.
-        vehicle: VehicleId,
+        /// The vehicle or number.
+        marked: Marked,
     },
     /// The heartbeat of a running server.
     Heartbeat {

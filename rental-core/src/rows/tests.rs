@@ -1,4 +1,4 @@
-use super::{Marker, Row, Tag};
+use super::{Marker, Row, Tag, recheck::Marked};
 use crate::{
     store::Key,
     value::{Holder, Id},
@@ -32,7 +32,9 @@ fn of_kind(tag: Tag) -> BoxedStrategy<Row<'static>> {
             .boxed(),
         Tag::Access => any::<[u8; 16]>().prop_map(|selector| Row::Access { selector }).boxed(),
         Tag::Billed => (id(), uuid()).prop_map(|(organization, source)| Row::Billed { organization, source }).boxed(),
-        Tag::Recheck => (id(), id()).prop_map(|(organization, vehicle)| Row::Recheck { organization, vehicle }).boxed(),
+        Tag::Recheck => (id(), uuid().prop_map(Marked::of_key))
+            .prop_map(|(organization, marked)| Row::Recheck { organization, marked })
+            .boxed(),
         Tag::Calendar => {
             (id(), id()).prop_map(|(organization, vehicle)| Row::Calendar { organization, vehicle }).boxed()
         }
@@ -108,7 +110,9 @@ fn logical(row: &Row<'_>) -> (u8, Vec<u128>, Vec<u8>) {
         Row::Access { selector } => (Tag::Access, vec![half(selector)], b""),
         Row::Billed { organization, source } => (Tag::Billed, vec![number(organization), source.as_u128()], b""),
         Row::Calendar { organization, vehicle } => (Tag::Calendar, vec![number(organization), number(vehicle)], b""),
-        Row::Recheck { organization, vehicle } => (Tag::Recheck, vec![number(organization), number(vehicle)], b""),
+        Row::Recheck { organization, marked } => {
+            (Tag::Recheck, vec![number(organization), half(*marked.as_bytes())], b"")
+        }
         Row::Due { endpoint, class, millis, delivery } => {
             (Tag::Due, vec![number(endpoint), class.into(), millis.into(), number(delivery)], b"")
         }

@@ -4,7 +4,7 @@
 
 use crate::{
     resources::{self, event::EVENT_NAMES},
-    rows::{Class, Marker, Row, Tag},
+    rows::{Class, Marker, Row, Tag, recheck::Marked},
     schema,
     store::SCHEMA_VERSION,
     tasks,
@@ -36,7 +36,7 @@ fn example(tag: Tag) -> Row<'static> {
         },
         Tag::IndexEntry => Row::IndexEntry { organization: Id::nil(), resource: 0, index: 0, values: &[], id },
         Tag::Bell => Row::Bell { server: Id::nil(), endpoint: Id::nil() },
-        Tag::Recheck => Row::Recheck { organization: Id::nil(), vehicle: Id::nil() },
+        Tag::Recheck => Row::Recheck { organization: Id::nil(), marked: Marked::vehicle(Id::nil()) },
         Tag::Heartbeat => Row::Heartbeat { server: Id::nil() },
         Tag::IdempotencyRecord => Row::IdempotencyRecord { organization: Id::nil(), name },
         Tag::Counter => Row::Counter { organization: Id::nil(), name },

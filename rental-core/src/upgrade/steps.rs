@@ -7,6 +7,7 @@ mod version_5;
 mod version_6;
 mod version_7;
 mod version_8;
+mod version_9;
 
 use super::{members::Members, version::Version};
 use crate::{schema::ResourceSpec, store::SCHEMA_VERSION};
@@ -20,9 +21,10 @@ const VERSIONS: &[Version] = &[
     version_6::VERSION,
     version_7::VERSION,
     version_8::VERSION,
+    version_9::VERSION,
 ];
 /// The description of the present version.
-const PRESENT: &str = include_str!("../../schema/v8.json");
+const PRESENT: &str = include_str!("../../schema/v9.json");
 
 const _: () = assert!(VERSIONS[VERSIONS.len() - 1].number == SCHEMA_VERSION, "the last step leads to SCHEMA_VERSION");
 

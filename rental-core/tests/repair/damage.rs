@@ -16,7 +16,7 @@ use rental_core::{
         assignment, credit_note, customer, invoice, operator, organization, rental, row_words::in_words, toll, vehicle,
         violation,
     },
-    rows::{Class, Marker, Row, Tag, key},
+    rows::{Class, Marker, Row, Tag, key, recheck::Marked},
     store::{
         Engine, Key, Store,
         postgres::{Address, Postgres, Settings},
@@ -111,7 +111,7 @@ fn judge(damaged: &Key, made: &Plan, after: &Rows) {
             if let Row::Record { organization: owner, resource, id } = row
                 && (owner, resource) == (organization, vehicle::SPEC.tag)
             {
-                let mark = key::recheck(organization, rental_core::value::Id::from_uuid(id));
+                let mark = key::recheck(organization, Marked::vehicle(rental_core::value::Id::from_uuid(id)));
                 assert!(after.contains_key(&mark), "{what}: vehicle {id} is not marked");
             }
         }

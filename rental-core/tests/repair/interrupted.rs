@@ -7,7 +7,7 @@ use crate::{
 use rental_core::{
     check::repair,
     resources::{Resource, organization, vehicle, vehicle::Vehicle},
-    rows::{Row, key},
+    rows::{Row, key, recheck::Marked},
     store::{Answer, Batch, Commit, Key, Record, Scanned, Span, Store, StoreError, memory::Memory},
 };
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -49,7 +49,7 @@ impl Store for Dying<'_> {
 fn a_lost_vehicle_that_a_rental_names_keeps_its_feed_and_its_mark_wherever_the_repair_is_killed() {
     let feed = rows().keys().find(|key| matches!(Row::decode(key), Some(Row::VehicleFeed { .. }))).unwrap().clone();
     let Some(Row::VehicleFeed { organization, vehicle }) = Row::decode(&feed) else { panic!("no feed") };
-    let (place, mark) = (Vehicle::key(organization, vehicle), key::recheck(organization, vehicle));
+    let (place, mark) = (Vehicle::key(organization, vehicle), key::recheck(organization, Marked::vehicle(vehicle)));
     let named = vehicle.to_string();
     let names = |(key, row): (&Key, &(u64, bytes::Bytes))| {
         matches!(Row::decode(key), Some(Row::Record { resource, .. }) if resource != vehicle::SPEC.tag)

@@ -20,7 +20,12 @@ use rental_core::{
         toll::{self, Toll},
         vehicle::{self, Vehicle},
     },
-    rows::{Row, Tag, calendar_feed::ImportedFeed, key, recheck::Recheck},
+    rows::{
+        Row, Tag,
+        calendar_feed::ImportedFeed,
+        key,
+        recheck::{Marked, Recheck},
+    },
     store::Key,
     value::{Id, Money, OrganizationId, Timestamp, VehicleId},
 };
@@ -207,7 +212,7 @@ fn assignments_that_lack_the_plate_of_their_vehicle_are_completed_and_its_attach
         let open: Vec<&Value> = assignments.iter().filter(|one| one["to"].is_null()).collect();
         assert!(open.iter().any(|one| one["number"] == of["plate"]), "{assignments:?}");
         assert_eq!((assignments.len(), after[&key].0), (1 + own, 4), "what it had stays");
-        assert_eq!(after[&key::recheck(organization, vehicle)].1, Recheck::of_all().value());
+        assert_eq!(after[&key::recheck(organization, Marked::vehicle(vehicle))].1, Recheck::of_all().value());
     }
 }
 
@@ -234,13 +239,13 @@ fn a_toll_of_a_lost_rental_is_attached_again_if_that_was_automatic() {
         let revision = with[&place].0;
         let parsed: Toll = serde_json::from_value(toll.clone()).unwrap();
         with.insert(place.clone(), (revision, serde_json::to_vec(&parsed).unwrap().into()));
-        with.remove(&key::recheck(organization, vehicle));
+        with.remove(&key::recheck(organization, Marked::vehicle(vehicle)));
         let store = store(&with);
         let made = repaired(&store);
         let after = wait(everything(&store));
         assert_eq!(object(&after, &place)["rental_id"], Value::Null, "{:#?}", made.left.listed);
         assert!(after[&place].0 > revision && object(&after, &place)["updated_at"] != toll["updated_at"]);
-        let mark = key::recheck(organization, vehicle);
+        let mark = key::recheck(organization, Marked::vehicle(vehicle));
         assert_eq!(after.contains_key(&mark), attribution == "automatic", "{}", kind(&mark));
         assert!(!made.left.listed.iter().any(|problem| problem.what.contains("rental_id")), "{:?}", made.left.listed);
     }

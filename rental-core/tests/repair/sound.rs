@@ -9,7 +9,7 @@ use rental_core::{
         Row, Tag,
         calendar_feed::ImportedFeed,
         key,
-        recheck::Recheck,
+        recheck::{Marked, Recheck},
         vehicle_feed::{Token, VehicleFeed},
     },
     store::{Answer, Key, Store, StoreError, memory::Memory},
@@ -90,7 +90,7 @@ pub(crate) fn rows() -> &'static Rows {
                 key::calendar_feed(organization, Id::from_uuid(id)),
                 serde_json::to_vec(&ImportedFeed { removed: true, ..ImportedFeed::new(None, NOW) }).unwrap(),
             ),
-            (key::recheck(organization, vehicle.unwrap()), Recheck::of_all().value().to_vec()),
+            (key::recheck(organization, Marked::vehicle(vehicle.unwrap())), Recheck::of_all().value().to_vec()),
         ] {
             rows.insert(key, (1, value.into()));
         }

@@ -22,7 +22,7 @@ use rental_core::{
         calendar_feed::ImportedFeed,
         key,
         outbox::{self, OutboxEvent},
-        recheck::Recheck,
+        recheck::{Marked, Recheck},
         vehicle_feed::{Token, VehicleFeed},
     },
     store::{Answer, Batch, Commit, Key, Prior, Record, Scanned, Span, Store, get_one, memory::Memory},
@@ -126,7 +126,7 @@ async fn add_organization(store: &Memory, edge: &Fixed, id: OrganizationId) {
     batch.insert(key::vehicle_feed(id, vehicle), VehicleFeed::new(&token, edge.now()).value());
     let removed = ImportedFeed { removed: true, ..ImportedFeed::new(None, edge.now()) };
     batch.insert(key::calendar_feed(id, CalendarFeedId::from_uuid(edge.new_id())), to_json(&removed).unwrap());
-    batch.insert(key::recheck(id, vehicle), Recheck::of_all().value());
+    batch.insert(key::recheck(id, Marked::vehicle(vehicle)), Recheck::of_all().value());
     batch.mark(key::erased(id, &resources::vehicle::SPEC, edge.new_id()), Prior::New);
     assert_eq!(commit(store, batch).await, Commit::Applied);
 }

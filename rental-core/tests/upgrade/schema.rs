@@ -13,6 +13,7 @@ const RELEASED: &[(u64, &str)] = &[
     (5, "5e360a2b40ae3e2d275272df4b6118afd301b6f97a4481baa8b3cb8aad65bcf8"),
     (6, "4526998714c4f12ec06dfc76d2d22edbe5bc4786ba3df9eca7ff927a008a3158"),
     (7, "20b68c76fb89c6aa9abfc346c2c3af58e5949e78283bf3febdec5395881657db"),
+    (8, "cc5d0a388455b5675fe21c85148d8eb2760daecc4f10e1a54e2356106e9294a3"),
 ];
 
 fn file(version: u64) -> PathBuf {

@@ -103,7 +103,7 @@ impl Turns {
 mod tests {
     use super::*;
     use rental_core::{
-        rows::recheck::Recheck,
+        rows::recheck::{Marked, Recheck},
         store::{Batch, Prior, Write, all_sound, memory::Memory},
         value::VehicleId,
     };
@@ -170,7 +170,10 @@ mod tests {
         let mut left = HashMap::new();
         for (organization, vehicles, steps) in organizations {
             for vehicle in 1..=*vehicles {
-                let place = key::recheck(OrganizationId::from_u128(*organization), VehicleId::from_u128(vehicle));
+                let place = key::recheck(
+                    OrganizationId::from_u128(*organization),
+                    Marked::vehicle(VehicleId::from_u128(vehicle)),
+                );
                 let mut batch = Batch::default();
                 batch.writes.push(Write::Put(place.clone(), 1, Recheck::of_all().value(), Prior::Any));
                 store.commit(batch).await.unwrap();
@@ -190,7 +193,7 @@ mod tests {
         let store = Memory::default();
         let left = marked(&store, &[(1, 400, 30), (2, 1, 32)]).await;
         let (mut turns, mut work) = (Turns::default(), steps(&store, left, AT_ONCE));
-        let other = key::recheck(OrganizationId::from_u128(2), VehicleId::from_u128(1));
+        let other = key::recheck(OrganizationId::from_u128(2), Marked::vehicle(VehicleId::from_u128(1)));
         let mut rounds = 0;
         while work.left.lock().unwrap()[&other] > 0 {
             assert!(turns.round(&store, &mut work).await.unwrap());

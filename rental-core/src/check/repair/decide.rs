@@ -25,7 +25,7 @@ use crate::{
         calendar_feed::ImportedFeed,
         claim::{claim_value, identity_key, read_claim},
         key, outbox,
-        recheck::Recheck,
+        recheck::{Marked, Recheck},
         vehicle_feed::VehicleFeed,
     },
     schema::{Hold, ResourceSpec},
@@ -116,14 +116,20 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
             }
             Row::Calendar { organization, vehicle } => return self.calendar(organization, vehicle, key, sound, why),
             // Objects that come later in the walk may name the vehicle. Then it gets a stand-in, and keeps the row.
-            Row::Recheck { organization, vehicle } | Row::VehicleFeed { organization, vehicle }
-                if !self.settled && !self.view.has(&Vehicle::key(organization, vehicle)) =>
+            Row::VehicleFeed { organization, vehicle } if self.waits_for_vehicle(organization, vehicle) => {
+                self.put_off = true;
+                return true;
+            }
+            Row::Recheck { organization, marked }
+                if marked.as_vehicle().is_some_and(|vehicle| self.waits_for_vehicle(organization, vehicle)) =>
             {
                 self.put_off = true;
                 return true;
             }
             // Deriving too much again is harmless.
-            Row::Recheck { organization, vehicle } if self.view.has(&Vehicle::key(organization, vehicle)) => {
+            Row::Recheck { organization, marked }
+                if marked.as_vehicle().is_none_or(|vehicle| self.view.has(&Vehicle::key(organization, vehicle))) =>
+            {
                 let revision = sound.map_or(0, |row| row.revision) + 1;
                 self.view.put(key, revision, Recheck::of_all().value(), why);
                 return true;
@@ -194,11 +200,16 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         !keeps
     }
 
+    /// Whether a vehicle is not there, and an object that comes later in the walk may name it.
+    fn waits_for_vehicle(&self, organization: OrganizationId, vehicle: VehicleId) -> bool {
+        !self.settled && !self.view.has(&Vehicle::key(organization, vehicle))
+    }
+
     /// Marks the vehicles of an organization, so that a server derives their attachments again: while the row was damaged, it could
     /// not. Marks are written before the removals of records, so an interrupted repair has both, or still the damage.
     fn mark_vehicles(&self, organization: OrganizationId) {
         for vehicle in self.view.keys_under(key::records(organization, &vehicle::SPEC)).iter().filter_map(Key::id) {
-            let place = key::recheck(organization, VehicleId::from_uuid(vehicle));
+            let place = key::recheck(organization, Marked::vehicle(VehicleId::from_uuid(vehicle)));
             if !self.view.has(&place) {
                 let why = "something that its attachments rest on was damaged";
                 self.view.put(&place, self.new_revision(), Recheck::of_all().value(), why);

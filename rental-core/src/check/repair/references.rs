@@ -24,7 +24,10 @@ use crate::{
         to_json,
         vehicle::{self, Vehicle, VehicleStatus},
     },
-    rows::{key, recheck::Recheck},
+    rows::{
+        key,
+        recheck::{Marked, Recheck},
+    },
     schema::{Facts, Grounds, ResourceSpec},
     store::{Record, Revision},
     value::{CreditNoteId, Id, Language, Members, Money, Name, OrganizationId, Text},
@@ -84,7 +87,7 @@ impl<W: Waiter> Decider<'_, '_, W> {
         if let Some(Grounds { vehicle, facts: Facts::Attached(_), .. }) = grounds
             && self.view.has(&Vehicle::key(organization, vehicle))
         {
-            let mark = key::recheck(organization, vehicle);
+            let mark = key::recheck(organization, Marked::vehicle(vehicle));
             let why = format!("{} must be attached again", in_words(&record.key));
             self.view.put(&mark, self.new_revision(), Recheck::of_all().value(), &why);
         }
@@ -112,7 +115,7 @@ impl<W: Waiter> Decider<'_, '_, W> {
         let Ok(value) = to_json(&all) else { return false };
         let why = format!("it lacks what {} has by its own fields", in_words(&Vehicle::key(organization, vehicle.id)));
         self.view.put(&record.key, record.revision + 1, value, &why);
-        let mark = key::recheck(organization, vehicle.id);
+        let mark = key::recheck(organization, Marked::vehicle(vehicle.id));
         self.view.put(&mark, self.new_revision(), Recheck::of_all().value(), &why);
         true
     }

@@ -115,6 +115,23 @@ fn tag_tolls_again(organization: &Organization) {
     import(organization, "tolls", "", &file).ok();
 }
 
+/// Nobody suggests or attaches anything here: the tolls follow what is recorded of the vehicles.
+#[test]
+fn a_toll_that_nobody_attached_gets_the_vehicle_that_is_created_later_and_follows_its_number() {
+    let organization = Server::shared().organization();
+    tag_tolls(&organization, &[BEFORE, AFTER]);
+    assert_eq!(each(&organization, "vehicle_id"), [Value::Null, Value::Null]);
+    let [first, second] = [json!({"transponder_number": TAG}), json!({})].map(|fields| organization.vehicle(fields));
+    wait_for_each(&organization, "vehicle_id", &[json!(first), json!(first)]);
+    patch(&organization, &first, &json!({"transponder_number": null}));
+    patch(&organization, &second, &json!({"transponder_number": TAG}));
+    assign(&organization, &first, &json!([tag(None, Some(MOVED))])).ok();
+    wait_for_each(&organization, "vehicle_id", &[json!(first), Value::Null]);
+    assign(&organization, &second, &json!([tag(Some(MOVED), None)])).ok();
+    wait_for_each(&organization, "vehicle_id", &[json!(first), json!(second)]);
+    assert_eq!(each(&organization, "customer_id"), [Value::Null, Value::Null]);
+}
+
 #[test]
 fn a_sold_vehicle_keeps_the_tolls_of_its_plate() {
     let organization = Server::shared().organization();

@@ -316,22 +316,27 @@ fn a_choice_of_a_person_is_never_changed_until_it_is_given_back() {
     wait_until(&organization, &id, &json!({"customer_id": null, "attribution": null}));
 }
 
-/// Nothing leads back to a toll without a vehicle, so it does not say that the server decides about it.
+/// Its plate leads back to a toll without a vehicle.
 #[test]
-fn a_released_toll_whose_vehicle_is_not_known_is_only_unattached() {
+fn a_released_toll_whose_vehicle_is_not_known_is_attached_when_its_plate_is_of_one_vehicle() {
     let organization = Server::shared().organization();
-    for _ in 0..2 {
-        organization.vehicle(json!({"plate": "BOTH1"}));
-    }
+    let [first, second] = [(); 2].map(|()| organization.vehicle(json!({"plate": "BOTH1"})));
+    let rental = stay(&organization, &first, ["2026-06-01", "2026-06-30"], "COMPLETED");
     tolls(&organization, "BOTH1", &["2026-06-02T14:00:00Z"]);
     let id = all(&organization, "tolls")[0]["id"].as_str().unwrap().to_owned();
     organization.patch(&format!("/v1/tolls/{id}"), &json!({"customer_id": organization.customer(json!({}))})).ok();
     let released = release(&organization, "tolls", &id).ok();
-    let expected = json!({"customer_id": null, "attribution": null, "review_reason": null, "vehicle_id": null});
+    let reason = "DETACHED: 2 vehicles had this plate number at that time.";
+    let expected = json!({"customer_id": null, "attribution": null, "review_reason": reason, "vehicle_id": null});
     for (name, value) in expected.as_object().unwrap() {
         assert_eq!(released[name], *value, "{name} of {released}");
     }
     assert_eq!(observed(&organization, "events", "&type=toll.detached").len(), 1);
+    let never = json!({"assignments": []});
+    organization.patch(&format!("/v1/vehicles/{second}"), &json!({"plate": null})).ok();
+    organization.server.admin("PUT", &format!("/admin/v1/vehicles/{second}/assignments"), &never).ok();
+    let toll = wait_until(&organization, &id, &json!({"customer_id": customer_of(&organization, &rental)}));
+    assert_eq!((&toll["vehicle_id"], &toll["review_reason"]), (&json!(first), &Value::Null), "{toll}");
 }
 
 #[test]
