@@ -3,6 +3,7 @@
 use super::{
     hooks::Hooks,
     permits::Permit,
+    retention::{self, Unsent},
     send::{Message, span_of},
 };
 use crate::{
@@ -154,6 +155,12 @@ pub(super) async fn attempt(hooks: Arc<Hooks>, target: Arc<Target>, row: Due, be
             Outcome::Nothing
         }
     };
+    if matches!(outcome, Outcome::Damaged(Damage::Delivery)) {
+        let unsent = Unsent::One(row.delivery);
+        if let Err(error) = retention::expire(&hooks, target.endpoint.id, unsent, edge::now()).await {
+            tracing::warn!(delivery = %row.delivery, ?error, "cannot fail a delivery whose retention has ended");
+        }
+    }
     Report { delivery: row.delivery, began, outcome }
 }
 
@@ -187,6 +194,7 @@ async fn perform(hooks: &Hooks, target: &Target, row: Due, failures: u32) -> Res
     record_span(hooks, row.organization, pending.event_type, trace, &log);
     if let Some(failure) = ending.local_failure() {
         hooks.local_failures.note(failure, target.endpoint.id);
+        retention::expire(hooks, target.endpoint.id, Unsent::All, edge::now()).await?;
         return Ok(Outcome::NotSent);
     }
     settle(hooks, target, (row, unerased), (&ending, &log), failures).await

@@ -58,7 +58,7 @@ pub(crate) struct HookMetrics {
     not_sent: Family<Reason, Counter>,
     /// Endpoints disabled by failures.
     pub(crate) disabled: Counter,
-    /// Deliveries that waited for a disabled endpoint until retention ended.
+    /// Deliveries that waited until retention ended.
     pub(crate) expired: Counter,
     removed: Family<Object, Counter>,
     backlog: Arc<Counted>,
@@ -152,7 +152,7 @@ impl HookMetrics {
         );
         registry.register(
             "webhook_deliveries_expired",
-            "Deliveries given up because their endpoint was disabled for longer than they are kept",
+            "Deliveries given up because they waited for longer than deliveries are kept",
             self.expired.clone(),
         );
         registry.register("retention_removed", "Objects removed because their retention ended", self.removed.clone());

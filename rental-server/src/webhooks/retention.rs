@@ -2,6 +2,9 @@
 //! a disabled endpoint stays, and so does its event, until the endpoint has been disabled for the retention of deliveries. Then
 //! the delivery fails, and stays for that time again.
 //!
+//! A delivery to an enabled endpoint ends by its attempts. Attempts that this server could not make never end one, so [`expire`]
+//! does after such an attempt, when the delivery has been due for the retention.
+//!
 //! A sweep reads only rows that are older than the retention: ids are ordered by time.
 
 use super::{hooks::Hooks, settings::Retention};
@@ -18,7 +21,7 @@ use rental_core::{
     rows::key,
     schema::{IndexValue, ResourceSpec},
     store::{self, Batch, Check, Commit, Key, Order, Record, Span, key_of},
-    value::{EndpointId, EventId, OrganizationId, Timestamp},
+    value::{DeliveryId, EndpointId, EventId, OrganizationId, Timestamp},
     webhooks::fan_out::{self, FRESH, RETRY},
 };
 use serde_json::Value;
@@ -26,7 +29,7 @@ use std::collections::HashMap;
 
 /// Most objects that one batch removes.
 const STEP: usize = 200;
-/// The `last_error` of a delivery that waited for a disabled endpoint for too long.
+/// The `last_error` of a delivery that waited for longer than deliveries are kept.
 const REASON: &str = "retention_ended";
 
 /// Removes what is older than its retention, of every organization.
@@ -96,11 +99,10 @@ async fn fail_expired(
         for record in hooks.damaged.all_sound(old) {
             // A damaged delivery is removed like a finished one.
             let Ok(pending) = parse::<Delivery>(&record.key, &record.value) else { continue };
-            let mut delivery = pending.clone();
-            if delivery.status != DeliveryStatus::Pending {
+            if pending.status != DeliveryStatus::Pending {
                 continue;
             }
-            let endpoint = delivery.endpoint_id;
+            let endpoint = pending.endpoint_id;
             let is_abandoned = match abandoned.get(&endpoint) {
                 Some(known) => *known,
                 None => is_disabled_since(hooks, endpoint, before).await?,
@@ -109,12 +111,7 @@ async fn fail_expired(
             if !is_abandoned {
                 continue;
             }
-            let class = if delivery.attempts == 0 { FRESH } else { RETRY };
-            if let Some(due_at) = delivery.next_attempt_at {
-                batch.delete(key::due(endpoint, class, due_at.millis(), delivery.id));
-            }
-            delivery.give_up(REASON, now);
-            fan_out::replace(&mut batch, organization, record, &pending, &delivery)?;
+            give_up(&mut batch, organization, record, &pending, now)?;
             failed += 1;
         }
         // Stale: one of them was changed. The next sweep reads them again.
@@ -124,6 +121,104 @@ async fn fail_expired(
         }
     }
     Ok(())
+}
+
+/// Which deliveries of an endpoint an attempt tells about that was not made.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Unsent {
+    /// Those that are due: this server cannot reach the endpoint.
+    All,
+    /// This one: the attempt panicked, or a row that it needs is damaged.
+    One(DeliveryId),
+}
+
+/// Fails deliveries to an enabled endpoint that have been due for the retention of deliveries, after an attempt that this server
+/// could not make. So each of them had the whole retention, and a server that was stopped for longer tries before it fails one.
+/// A change of the endpoint, such as another URL, begins the retention again.
+pub(super) async fn expire(hooks: &Hooks, id: EndpointId, unsent: Unsent, now: Timestamp) -> Result<(), Error> {
+    let Some(kept) = hooks.settings.retention.deliveries else { return Ok(()) };
+    let before = now.plus_millis(-kept);
+    for class in [FRESH, RETRY] {
+        let mut span = key::due_rows(id, class);
+        loop {
+            let rows = hooks.store().scan(&span, STEP).await?;
+            let Some(last) = rows.last() else { break };
+            let is_old = |key: &Key| key::due_millis(key).is_some_and(|due| due < before.millis());
+            let (all_old, next) = (rows.len() == STEP && is_old(key_of(last)), store::after(key_of(last)));
+            let mut old = hooks.damaged.all_sound(rows);
+            old.retain(|row| is_old(&row.key) && unsent.tells_of(&row.key));
+            fail_due(hooks, id, before, &old, now).await?;
+            if !all_old {
+                break;
+            }
+            span.from = next;
+        }
+    }
+    Ok(())
+}
+
+impl Unsent {
+    fn tells_of(self, due_row: &Key) -> bool {
+        match self {
+            Self::All => true,
+            Self::One(delivery) => due_row.id() == Some(delivery.uuid()),
+        }
+    }
+}
+
+/// Fails the deliveries of these due rows, if their endpoint has been enabled and unchanged since before a time.
+async fn fail_due(
+    hooks: &Hooks,
+    id: EndpointId,
+    before: Timestamp,
+    rows: &[Record],
+    now: Timestamp,
+) -> Result<(), Error> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let place = [WebhookEndpoint::key(SYSTEM, id)];
+    let Some(record) = hooks.store().get(&place).await?.pop().flatten() else { return Ok(()) };
+    let endpoint: WebhookEndpoint = parse(&record.key, &record.value)?;
+    if !endpoint.is_enabled() || endpoint.updated_at >= before {
+        return Ok(());
+    }
+    let organization = endpoint.organization_id;
+    let (mut batch, mut failed) = (Batch::default(), 0);
+    batch.checks.push(Check::At(record.key, record.revision));
+    for delivery in rows.iter().filter_map(|row| row.key.id()).map(DeliveryId::from_uuid) {
+        let found = hooks.store().get(&[Delivery::key(organization, delivery)]).await.map_err(Error::from);
+        let Some(record) = hooks.damaged.skip(found)?.and_then(|mut found| found.pop().flatten()) else { continue };
+        // A damaged delivery is removed by the sweep.
+        let Ok(pending) = parse::<Delivery>(&record.key, &record.value) else { continue };
+        if pending.status == DeliveryStatus::Pending {
+            give_up(&mut batch, organization, record, &pending, now)?;
+            failed += 1;
+        }
+    }
+    // Stale: one of them was changed. The next attempt that is not made reads them again.
+    if failed > 0 && hooks.store().commit(batch).await? == Commit::Applied {
+        hooks.metrics.expired.inc_by(failed);
+        tracing::warn!(%organization, endpoint = %id, failed, "webhook deliveries were given up: this server could not send them for as long as deliveries are kept");
+    }
+    Ok(())
+}
+
+/// Fails a pending delivery and removes its due row.
+fn give_up(
+    batch: &mut Batch,
+    organization: OrganizationId,
+    record: Record,
+    pending: &Delivery,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let mut delivery = pending.clone();
+    let class = if delivery.attempts == 0 { FRESH } else { RETRY };
+    if let Some(due_at) = delivery.next_attempt_at {
+        batch.delete(key::due(delivery.endpoint_id, class, due_at.millis(), delivery.id));
+    }
+    delivery.give_up(REASON, now);
+    fan_out::replace(batch, organization, record, pending, &delivery)
 }
 
 /// Whether an endpoint was disabled before a time and still is.

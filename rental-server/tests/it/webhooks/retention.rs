@@ -1,9 +1,9 @@
 //! What is removed after 30 days, and what is not because somebody still waits for it.
 
-use super::{PRIVATE, act, hook, wait_for};
+use super::{Hook, PRIVATE, act, hook, wait_for};
 use crate::{
     events_in_store::stop,
-    support::{Connection, Server, receiver::Receiver},
+    support::{Connection, Server, flip, receiver::Receiver},
 };
 use rental_core::{
     operations::Edge,
@@ -93,14 +93,14 @@ fn an_old_event_stays_while_a_delivery_waits_and_is_sent_after_enable() {
     }
 }
 
-/// Overwrites `disabled_at` of an endpoint, in the file of a server that is gone.
-fn disabled_long_ago(directory: &Path, endpoint: EndpointId) {
+/// Overwrites a time of an endpoint, in the file of a server that is gone.
+fn was_long_ago(directory: &Path, endpoint: EndpointId, field: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime starts");
     let store = Redb::open(&directory.join("store.redb"), 16 << 20).expect("the server is gone");
     let place = WebhookEndpoint::key(SYSTEM, endpoint);
     let record = runtime.block_on(store.get(&[place])).expect("the store answers").pop().flatten().expect("it exists");
     let mut object: Value = serde_json::from_slice(&record.value).expect("JSON");
-    object["disabled_at"] = json!("2020-01-01T00:00:00.000Z");
+    object[field] = json!("2020-01-01T00:00:00.000Z");
     let mut batch = Batch::default();
     batch.replace(record.key, record.revision, object.to_string().into());
     assert_eq!(runtime.block_on(store.commit(batch)), Ok(Commit::Applied));
@@ -128,7 +128,7 @@ fn an_old_delivery_fails_once_its_endpoint_has_been_disabled_for_30_days() {
     batch.insert(event::key(owner, event), br#"{"type":"lead.received"}"#.as_slice().into());
     let old = fan_out::add(&mut batch, owner, endpoint, (event, "lead.received"), &edge).expect("it is made").id;
     commit(directory.path(), batch);
-    disabled_long_ago(directory.path(), endpoint);
+    was_long_ago(directory.path(), endpoint, "disabled_at");
 
     let server = Server::start_on_file(directory.path(), &[PRIVATE]);
     let delivery = |id: &str| server.admin("GET", &format!("/admin/v1/deliveries/{id}"), &Value::Null).ok();
@@ -152,6 +152,117 @@ fn an_old_delivery_fails_once_its_endpoint_has_been_disabled_for_30_days() {
     assert_eq!(json!(receiver.wait_for(1)[0].event()), young["event_id"]);
     super::quiet_while();
     assert_eq!(receiver.count(), 1);
+}
+
+/// An address to which no routing table has a route for TCP.
+const NO_ROUTE: &str = "http://255.255.255.255:9/";
+
+/// A server whose endpoint has no route, with one new delivery and these many old ones, whose ids are returned with those of their
+/// events. The endpoint is `unchanged` for as long as they are, or was changed now.
+fn undeliverable(directory: &Path, old: usize, unchanged: bool) -> (Server, Hook, OrganizationId, Vec<[String; 2]>) {
+    let server = Server::start_on_file(directory, &[PRIVATE]);
+    let organization = server.organization();
+    let hook = super::hook_at(&organization, NO_ROUTE, json!({}));
+    super::one_event(&organization);
+    super::wait_for_deliveries(&organization, &hook, 1, "pending");
+    let owner = OrganizationId::parse(&organization.id).expect("an id");
+    let endpoint = EndpointId::parse(&hook.id).expect("an id");
+    drop(organization);
+    stop(server);
+    let edge = LongAgo(AtomicU64::new(0));
+    let mut batch = Batch::default();
+    let made = (0..old).map(|_| {
+        let event = EventId::from_uuid(edge.new_id());
+        batch.insert(event::key(owner, event), br#"{"type":"lead.received"}"#.as_slice().into());
+        let made = fan_out::add(&mut batch, owner, endpoint, (event, "lead.received"), &edge).expect("it is made");
+        [made.id.to_string(), event.to_string()]
+    });
+    let made = made.collect();
+    commit(directory, batch);
+    if unchanged {
+        was_long_ago(directory, endpoint, "updated_at");
+    }
+    (Server::start_on_file(directory, &[PRIVATE]), hook, owner, made)
+}
+
+#[test]
+fn what_this_server_could_not_send_for_30_days_fails_and_its_events_go() {
+    let directory = tempfile::tempdir().expect("a directory");
+    // More than one batch.
+    let (server, hook, owner, old) = undeliverable(directory.path(), 450, true);
+    let expired = || super::metric(&server, "rental_webhook_deliveries_expired_total");
+    wait_for("the old ones to fail", || (expired() == 450.0).then_some(()), || expired().to_string());
+    let delivery = |id: &str| server.admin("GET", &format!("/admin/v1/deliveries/{id}"), &Value::Null).ok();
+    for [id, _] in &old {
+        let one = delivery(id);
+        let told = (&one["status"], &one["attempts"], &one["last_error"], &one["next_attempt_at"]);
+        assert_eq!(told, (&json!("failed"), &json!(0), &json!("retention_ended"), &Value::Null));
+    }
+    let waiting = || super::metric(&server, "rental_webhook_deliveries_waiting");
+    wait_for("only the new one waits", || (waiting() == 1.0).then_some(()), || waiting().to_string());
+    let state = super::state(&server, &hook);
+    assert_eq!((&state["status"], &state["failures_in_a_row"]), (&json!("enabled"), &json!(0)), "{state}");
+    stop(server);
+    // The events go with the next sweep.
+    let server = Server::start_on_file(directory.path(), &[PRIVATE]);
+    let [_, event] = &old[0];
+    wait_for(
+        "an event to be removed",
+        || (server.admin("GET", &format!("/admin/v1/events/{event}"), &Value::Null).status == 404).then_some(()),
+        String::new,
+    );
+    let path = format!("/admin/v1/organizations/{owner}/deliveries?status=failed&limit=100");
+    assert_eq!(server.admin("GET", &path, &Value::Null).ok()["data"].as_array().map(Vec::len), Some(100));
+}
+
+#[test]
+fn an_old_delivery_waits_on_when_its_endpoint_was_changed_since() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (server, hook, _, old) = undeliverable(directory.path(), 1, false);
+    let not_sent = || {
+        let text = Connection::open(&server.address).send("GET", "/metrics", &[], b"").text();
+        let line = "rental_webhook_attempts_not_sent_total{reason=\"no_route\"} ";
+        text.lines().find_map(|found| found.strip_prefix(line)).map_or(0, |count| count.parse().expect("a number"))
+    };
+    wait_for("attempts that are not made", || (not_sent() >= 3).then_some(()), || not_sent().to_string());
+    let path = format!("/admin/v1/deliveries/{}", old[0][0]);
+    assert_eq!(server.admin("GET", &path, &Value::Null).ok()["status"], "pending");
+    let receiver = Receiver::start();
+    let path = format!("/admin/v1/webhook_endpoints/{}", hook.id);
+    server.admin("PATCH", &path, &json!({"url": receiver.url()})).ok();
+    receiver.wait_for(2);
+    assert!(receiver.seen().iter().any(|one| one.event() == old[0][1]));
+    assert_eq!(super::metric(&server, "rental_webhook_deliveries_expired_total"), 0.0);
+}
+
+#[test]
+fn an_old_delivery_whose_event_is_damaged_fails() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Server::start_on_file(directory.path(), &[PRIVATE]);
+    let organization = server.organization();
+    let receiver = Receiver::start();
+    let hook = hook(&organization, &receiver);
+    let owner = OrganizationId::parse(&organization.id).expect("an id");
+    let endpoint = EndpointId::parse(&hook.id).expect("an id");
+    drop(organization);
+    stop(server);
+    let edge = LongAgo(AtomicU64::new(0));
+    let mut batch = Batch::default();
+    // A server that was stopped for longer sends the sound one.
+    let made = [r#"{"type":"lead.received","data":"break-me-here"}"#, r#"{"type":"lead.received"}"#].map(|value| {
+        let event = EventId::from_uuid(edge.new_id());
+        batch.insert(event::key(owner, event), value.as_bytes().to_vec().into());
+        fan_out::add(&mut batch, owner, endpoint, (event, "lead.received"), &edge).expect("it is made").id
+    });
+    commit(directory.path(), batch);
+    was_long_ago(directory.path(), endpoint, "updated_at");
+    flip(&directory.path().join("store.redb"), "break-me-here");
+    let server = Server::start_on_file(directory.path(), &[PRIVATE]).expecting_errors("damaged");
+    for (id, status) in [(made[0], "failed"), (made[1], "delivered")] {
+        let delivery = || server.admin("GET", &format!("/admin/v1/deliveries/{id}"), &Value::Null).ok();
+        wait_for(status, || (delivery()["status"] == status).then_some(()), || delivery().to_string());
+    }
+    assert_eq!(super::metric(&server, "rental_webhook_deliveries_expired_total"), 1.0);
 }
 
 /// A lead and an audit entry of this time.
