@@ -1,8 +1,10 @@
 //! The walk over all rows, and the check of each kind.
 
+mod nights;
 mod records;
 mod rows;
 
+use nights::{Nights, Twice};
 pub(super) use records::is_itself;
 
 use super::report::{Remedy, Report};
@@ -11,7 +13,8 @@ use crate::{
     resources::{
         Resource,
         calendar_feed::CalendarFeed,
-        organization::{Organization, SYSTEM},
+        organization::{BookingPolicy, Organization, SYSTEM},
+        parse,
         row_words::{damage_in_words, in_words},
         vehicle::Vehicle,
     },
@@ -40,6 +43,8 @@ pub struct Audit<'g> {
     tokens: (u64, u64),
     /// Invoices of the organization that the walk is in.
     numbered: Option<((OrganizationId, &'static str), u64)>,
+    /// Holds of the vehicle that the walk is at.
+    nights: Nights,
     /// The last organization that was found to exist.
     organization: Option<OrganizationId>,
     /// The last organization that was found to be deleted by a task.
@@ -64,6 +69,7 @@ impl<'g> Audit<'g> {
             api_keys: (0, 0),
             tokens: (0, 0),
             numbered: None,
+            nights: Nights::default(),
             organization: None,
             leaving: None,
             endpoint: None,
@@ -166,6 +172,8 @@ impl<'g> Audit<'g> {
     #[must_use]
     pub fn finish(mut self) -> Report {
         self.count_numbered(None);
+        let twice = self.nights.end();
+        self.held_twice(twice);
         for (what, (count, ways)) in [("API keys", self.api_keys), ("operators", self.tokens)] {
             if count != ways && !self.gaps {
                 let problem = format!("there are {count} of them, and {ways} rows that lead to one");
@@ -173,6 +181,18 @@ impl<'g> Audit<'g> {
             }
         }
         self.report
+    }
+
+    /// Adds a vehicle that is held more than once on a night. In an organization that records all bookings, that is no problem.
+    fn held_twice(&mut self, twice: Option<Twice>) {
+        let Some(Twice { organization, vehicle, what }) = twice else { return };
+        let place = Organization::key(SYSTEM, organization);
+        // An organization that cannot be read is a problem of its own.
+        let owner = self.find(&place).ok().flatten().and_then(|row| parse::<Organization>(&place, &row.value).ok());
+        if owner.is_some_and(|owner| owner.booking_policy == BookingPolicy::Exclusive) {
+            let place = in_words(&Vehicle::key(organization, vehicle));
+            what.into_iter().for_each(|what| self.report.add(place.clone(), what, Remedy::Decision));
+        }
     }
 
     fn find(&self, key: &Key) -> Result<Option<Record>, String> {

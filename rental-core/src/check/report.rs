@@ -17,6 +17,9 @@ pub enum Remedy {
     Start,
     /// A copy of the store to another file: all rows are sound.
     Copy,
+    /// A change of the objects that a person decides, while a server runs: all rows are sound, and no repair can know which of
+    /// them is right.
+    Decision,
     /// A backup of before, or the decision of a person.
     Backup,
 }

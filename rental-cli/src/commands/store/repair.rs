@@ -300,6 +300,7 @@ fn show(place: &Place, done: &Done, trial: bool, session: &Session) -> Result<()
     for problem in &done.left.listed {
         let what = match problem.remedy {
             Remedy::Start => "the next server mends",
+            Remedy::Decision => "a person must decide:",
             _ => "not repairable:",
         };
         output::print(&item(&format!("{what} {}", problem.place), &problem.what))?;

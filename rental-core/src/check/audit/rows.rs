@@ -50,7 +50,7 @@ impl Audit<'_> {
     }
 
     pub(super) fn hold(
-        &self,
+        &mut self,
         organization: OrganizationId,
         vehicle: VehicleId,
         holder: Holder,
@@ -65,7 +65,9 @@ impl Audit<'_> {
             return Err(format!("its {object} holds nothing"));
         }
         let same = |held: &&Hold| held.key(organization) == row.key && held.end.to_be_bytes() == *row.value;
-        let held = held.iter().find(same).ok_or_else(|| format!("its {object} holds other nights"))?;
+        let held = *held.iter().find(same).ok_or_else(|| format!("its {object} holds other nights"))?;
+        let twice = self.nights.add(organization, held);
+        self.held_twice(twice);
         let place = key::calendar(organization, vehicle);
         let bits = self.find(&place)?.as_ref().and_then(classes);
         // A bit too many makes a look-up longer. A missing one hides the hold from it.
