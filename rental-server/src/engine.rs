@@ -112,13 +112,16 @@ async fn rebuild(store: &Arc<dyn Engine>) -> Result<(), String> {
             repair::apply(store.as_ref(), &waits, &plan).map_err(|error| error.to_string())?;
             rebuilt += written;
             if !more || written == 0 {
-                return Ok::<usize, String>(rebuilt);
+                return Ok::<_, String>((rebuilt, plan.left));
             }
         }
     });
-    let rebuilt = rebuilt.await.map_err(|error| error.to_string())??;
+    let (rebuilt, left) = rebuilt.await.map_err(|error| error.to_string())??;
     if rebuilt > 0 {
-        tracing::warn!("{rebuilt} of the lost rows follow from others and were written again");
+        tracing::warn!("lost rows that follow from others were written again: {rebuilt}");
+    }
+    for (organization, objects) in &left.lost_organizations {
+        tracing::error!(%organization, objects, "the record of an organization is lost: nobody can use its objects, which are still there; restore a backup, or import its export into a new organization");
     }
     Ok(())
 }

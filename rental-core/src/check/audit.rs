@@ -49,6 +49,8 @@ pub struct Audit<'g> {
     organization: Option<OrganizationId>,
     /// The last organization that was found to be deleted by a task.
     leaving: Option<OrganizationId>,
+    /// The last organization that was found to be gone, and not by a deletion.
+    lost: Option<OrganizationId>,
     /// The last endpoint that was found to exist.
     endpoint: Option<EndpointId>,
 }
@@ -72,6 +74,7 @@ impl<'g> Audit<'g> {
             nights: Nights::default(),
             organization: None,
             leaving: None,
+            lost: None,
             endpoint: None,
         }
     }
@@ -111,6 +114,11 @@ impl<'g> Audit<'g> {
             && self.is_leaving(organization)?
         {
             return Ok(());
+        }
+        if let Row::Record { organization, .. } = kind
+            && self.lost == Some(organization)
+        {
+            *self.report.lost_organizations.entry(organization).or_default() += 1;
         }
         match kind {
             Row::Record { organization, resource, id } => self.record(organization, resource, id, row),
@@ -180,6 +188,7 @@ impl<'g> Audit<'g> {
                 self.report.add(what.into(), problem, Remedy::Repair);
             }
         }
+        self.report.tell_lost_organizations();
         self.report
     }
 
@@ -208,14 +217,15 @@ impl<'g> Audit<'g> {
 
     /// Whether a task deletes this organization. Then other rows of it are gone already, and this one will be.
     fn is_leaving(&mut self, id: OrganizationId) -> Result<bool, String> {
-        if id == SYSTEM || self.organization == Some(id) || self.leaving == Some(id) {
+        if id == SYSTEM || [self.organization, self.leaving, self.lost].contains(&Some(id)) {
             return Ok(self.leaving == Some(id));
         }
         match self.find(&Organization::key(SYSTEM, id)) {
             Ok(Some(_)) => self.organization = Some(id),
             Ok(None) if self.find(&key::task(organization_deletion::task_id(id)))?.is_some() => self.leaving = Some(id),
+            Ok(None) => self.lost = Some(id),
             // A damaged organization is a problem of its own.
-            Ok(None) | Err(_) => {}
+            Err(_) => {}
         }
         Ok(self.leaving == Some(id))
     }

@@ -1,6 +1,6 @@
 //! The result of a check: totals and problems.
 
-use crate::webhooks::master_key::InUse;
+use crate::{value::OrganizationId, webhooks::master_key::InUse};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -54,6 +54,8 @@ pub struct Report {
     pub records: BTreeMap<&'static str, u64>,
     /// The master key of the store.
     pub master_key: KeyReport,
+    /// Organizations without a record, and how many objects of each are there.
+    pub lost_organizations: BTreeMap<OrganizationId, u64>,
     /// Number of problems.
     pub problems: u64,
     /// Number of problems by what mends them.
@@ -69,6 +71,19 @@ impl Report {
         *self.remedies.entry(remedy).or_default() += 1;
         if self.listed.len() < MOST_LISTED {
             self.listed.push(Problem { place, what, remedy });
+        }
+    }
+
+    /// Lists the lost organizations first: each of their rows is a problem of its own, and the list has an end.
+    pub(super) fn tell_lost_organizations(&mut self) {
+        for (organization, objects) in self.lost_organizations.clone().into_iter().rev() {
+            let are = if objects == 1 { "object of it is" } else { "objects of it are" };
+            let what = format!("its record is lost, and {objects} {are} there, which nobody can use without it");
+            let place = format!("organization {organization}");
+            self.problems += 1;
+            *self.remedies.entry(Remedy::Backup).or_default() += 1;
+            self.listed.insert(0, Problem { place, what, remedy: Remedy::Backup });
+            self.listed.truncate(MOST_LISTED);
         }
     }
 

@@ -22,6 +22,7 @@ use rental_core::{
         postgres::{Address, Postgres, Settings},
         redb::{ClosedFile, Redb},
     },
+    value::OrganizationId,
 };
 use std::{
     path::Path,
@@ -305,6 +306,17 @@ fn without_its_organization_nothing_of_an_organization_is_removed() {
     let removed: Vec<String> = made.changes.keys().map(in_words).collect();
     let own = |words: &String| words.starts_with("an index entry of organization");
     assert!(removed.iter().all(own), "{removed:#?}");
+    let lost = Row::decode(record.unwrap()).and_then(|row| match row {
+        Row::Record { id, .. } => Some(OrganizationId::from_uuid(id)),
+        _ => None,
+    });
+    let of_it =
+        |key: &&Key| matches!(Row::decode(key), Some(Row::Record { organization, .. }) if Some(organization) == lost);
+    let objects = without.keys().filter(of_it).count() as u64;
+    assert!(objects > 10 && made.left.lost_organizations == [(lost.unwrap(), objects)].into());
+    let told = &made.left.listed[0];
+    assert_eq!(told.place, format!("organization {}", lost.unwrap()));
+    assert!(told.what.starts_with(&format!("its record is lost, and {objects} objects of it are there")), "{told:?}");
 }
 
 fn settings() -> Settings {
