@@ -269,7 +269,7 @@ impl From<StoreError> for Error {
         match error {
             StoreError::NoRoom => Self::StorageFull,
             StoreError::Damaged(row) => Self::Damaged(row),
-            StoreError::DamagedStore(_) => Self::Internal(error.to_string()),
+            StoreError::DamagedStore(_) | StoreError::Unreadable(_) => Self::Internal(error.to_string()),
             StoreError::Busy
             | StoreError::Unavailable(_)
             | StoreError::InUse(_)

@@ -17,3 +17,5 @@ mod references;
 mod restore;
 #[path = "care/salvage.rs"]
 mod salvage;
+#[path = "care/unreadable.rs"]
+mod unreadable;

@@ -140,7 +140,7 @@ fn maintenance(place: &Place) -> Result<&dyn Maintenance, Failure> {
 }
 
 fn check(place: &Place, out: &Output) -> Result<(), Failure> {
-    let report = match maintenance(place)?.inspect(CACHE_BYTES) {
+    let report = match maintenance(place)?.inspect(CACHE_BYTES, None) {
         Ok(closed) => {
             let mut progress = Progress::count(closed.count(), "rows");
             check::of_file_at(closed.as_ref(), edge::now(), &mut |rows| progress.at(rows))

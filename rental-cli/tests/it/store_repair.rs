@@ -198,3 +198,126 @@ fn a_person_sees_the_rows_before_the_question() {
     assert_eq!(code, Some(0), "{shown}");
     assert_eq!((rows(&path).len(), saved(&path).len(), checked(&path)), (usize::from(ROWS) - 1, 1, Some(0)));
 }
+
+/// A file that was not closed, with a damaged row: the engine does not open it, and all other rows can be read.
+fn crashed(path: &Path) {
+    let made = tempfile::tempdir().unwrap();
+    let other = made.path().join("other.redb");
+    let store = Redb::open(&other, CACHE).unwrap();
+    let put = |n: u8| Write::Put(counter(n), 1, vec![n; 600].into(), Prior::Any);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(store.commit(Batch { checks: Vec::new(), writes: (0..ROWS).map(put).collect() })).unwrap();
+    // Before the engine saves what makes a recovery short.
+    let mut bytes = fs::read(&other).unwrap();
+    drop(store);
+    let at = bytes.windows(200).position(|part| part == [DAMAGED; 200]).unwrap() + 100;
+    bytes[at] ^= 1;
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn whoever_may_not_replace_a_damaged_file_is_told_who_may() {
+    use std::os::unix::{
+        fs::{MetadataExt as _, chown},
+        process::CommandExt as _,
+    };
+    let (programs, directory) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (program, path) = (programs.path().join("rental-cli"), directory.path().join("rental.redb"));
+    fs::copy(env!("CARGO_BIN_EXE_rental-cli"), &program).unwrap();
+    let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    set(programs.path(), 0o755);
+    crashed(&path);
+    if fs::metadata(&path).unwrap().uid() != 0 {
+        println!("skipped: another user needs root");
+        return;
+    }
+    let as_nobody = || {
+        let mut command = Command::new(&program);
+        let url = format!("redb:{}", path.display());
+        command.env_clear().current_dir("/").uid(65534).gid(65534).args(["store", "repair", &url, "--yes"]);
+        Ran::of(&mut command)
+    };
+    let before = fs::read(&path).unwrap();
+    // Its own file, in a directory that it may not read.
+    chown(&path, Some(65534), Some(65534)).unwrap();
+    set(directory.path(), 0o311);
+    let ran = as_nobody();
+    let place = format!("cannot read the directory {}: Permission denied", directory.path().display());
+    assert!(ran.code == Some(1) && ran.stderr.contains(&place) && ran.stderr.contains("as root"), "{ran:?}");
+    // Another one's file, in a directory that it may write.
+    chown(&path, Some(0), Some(0)).unwrap();
+    set(&path, 0o666);
+    set(directory.path(), 0o777);
+    let ran = as_nobody();
+    let place = format!("cannot give the new file the owner and the mode of {}", path.display());
+    assert!(ran.code == Some(1) && ran.stderr.contains(&place) && ran.stderr.contains("as root"), "{ran:?}");
+    assert!(fs::read(&path).unwrap() == before && saved(&path).is_empty());
+    let ran = repair(&path, &["--yes"]);
+    assert_eq!((ran.code, checked(&path)), (Some(0), Some(0)), "{ran:?}");
+}
+
+#[test]
+fn a_file_of_which_nothing_can_be_read_is_not_said_to_be_repairable() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("rental.redb");
+    crashed(&path);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[64..320].fill(7);
+    fs::write(&path, &bytes).unwrap();
+    for flags in [&["--dry-run"][..], &["--yes"]] {
+        let ran = repair(&path, flags);
+        assert!(ran.code == Some(1) && ran.stderr.contains("restore the last good backup"), "{ran:?}");
+        assert!(!ran.stderr.contains("store repair"), "{ran:?}");
+        assert!(fs::read(&path).unwrap() == bytes);
+    }
+}
+
+#[test]
+fn a_dry_run_tells_how_much_of_a_file_that_does_not_open_can_be_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("rental.redb");
+    crashed(&path);
+    let ran = repair(&path, &["--dry-run"]);
+    assert!(ran.code == Some(1) && ran.stderr.contains("100 of 100 rows of"), "{ran:?}");
+    assert!(saved(&path).is_empty());
+}
+
+#[test]
+fn a_stated_schema_version_is_that_of_this_program() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = damaged(directory.path());
+    let ran = repair(&path, &["--dry-run", "--schema-version", "7"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("must be 8"), "{ran:?}");
+    lose_the_version(&path);
+    let bytes = fs::read(&path).unwrap();
+    let ran = repair(&path, &["--dry-run", "--schema-version", "8"]);
+    assert!(ran.code == Some(1) && ran.stderr.contains("101 of 101 rows of"), "{ran:?}");
+    assert!(fs::read(&path).unwrap() == bytes);
+    let ran = repair(&path, &["--yes", "--schema-version", "8"]);
+    assert_eq!((ran.code, rows(&path).len()), (Some(0), usize::from(ROWS) - 1), "{ran:?}");
+
+    // Rows of no known kind: another version may have made them.
+    let path = directory.path().join("other.redb");
+    let store = Redb::open(&path, CACHE).unwrap();
+    let put = |n: u8| Write::Put(Key::from_bytes(&[b'z', n]), 1, "?".into(), Prior::Any);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(store.commit(Batch { checks: Vec::new(), writes: (0..ROWS).map(put).collect() })).unwrap();
+    store.close().unwrap();
+    lose_the_version(&path);
+    let bytes = fs::read(&path).unwrap();
+    let ran = repair(&path, &["--yes"]);
+    assert!(ran.code == Some(1) && ran.stderr.contains("--schema-version 8"), "{ran:?}");
+    let ran = repair(&path, &["--yes", "--schema-version", "8"]);
+    assert!(ran.code == Some(1) && ran.stderr.contains("are not as schema version 8 has them"), "{ran:?}");
+    assert!(fs::read(&path).unwrap() == bytes, "it was not changed");
+}
+
+/// Damages each page that has the schema version.
+fn lose_the_version(path: &Path) {
+    let name = b"schema_version".as_slice();
+    let mut bytes = fs::read(path).unwrap();
+    let pages = (0..bytes.len()).step_by(0x1000).skip(1);
+    let its = pages.filter(|at| bytes[*at..][..0x1000].windows(name.len()).any(|part| part == name));
+    its.collect::<Vec<_>>().into_iter().for_each(|at| bytes[at..at + 200].fill(0xA7));
+    fs::write(path, &bytes).unwrap();
+}

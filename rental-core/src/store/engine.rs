@@ -79,8 +79,11 @@ pub enum Absent {
 pub enum Damaged {
     /// Fails.
     Fail,
-    /// Replaces it by one with what can be read, and keeps it beside that; see [`Engine::salvaged`].
+    /// Replaces it by one with what can be read, and keeps it beside that; see [`Engine::salvaged`]. Fails when a part cannot be
+    /// read, because the file was cut or the disk fails: then a person decides.
     Salvage,
+    /// As `Salvage`, also when a part cannot be read.
+    SalvageUnreadable,
 }
 
 /// What a program gives to an engine that opens a store.
@@ -186,11 +189,11 @@ pub struct Salvaged {
 impl fmt::Display for Salvaged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { rows, damaged, lost, gaps, kept } = self;
-        write!(f, "{rows} rows were written to a new file, {damaged} of them damaged; ")?;
-        if *gaps == 0 {
-            write!(f, "no other row was lost")?;
-        } else {
-            write!(f, "{lost} rows on damaged pages are lost")?;
+        let were = |count: &u64, was: &str, were: &str| format!("{count} {}", if *count == 1 { was } else { were });
+        write!(f, "{} written to a new file, {damaged} of them damaged; ", were(rows, "row was", "rows were"))?;
+        match gaps {
+            0 => write!(f, "no other row was lost")?,
+            _ => write!(f, "{} lost", were(lost, "row on a damaged page is", "rows on damaged pages are"))?,
         }
         write!(f, "; the damaged file is kept as {}", kept.display())
     }
@@ -252,11 +255,12 @@ impl From<ArchiveError> for RestoreError {
 
 /// Maintenance of a store that no program has open.
 pub trait Maintenance {
-    /// Opens the store for an inspection, which does not change it.
+    /// Opens the store for an inspection, which does not change it. `stated` is the schema version of a damaged store that has lost
+    /// it, as a person knows it.
     ///
     /// # Errors
     /// There is no store, it is open in another process, has another version, or is damaged so that it cannot be opened.
-    fn inspect(&self, cache_bytes: usize) -> Result<Box<dyn Inspection>, StoreError>;
+    fn inspect(&self, cache_bytes: usize, stated: Option<u64>) -> Result<Box<dyn Inspection>, StoreError>;
 
     /// Checks the checksum of every page in use, of a store of any version that can be upgraded. Does not change the store.
     ///
@@ -265,12 +269,12 @@ pub trait Maintenance {
     fn check_pages(&self, cache_bytes: usize) -> Result<(), StoreError>;
 
     /// Writes what can be read of a damaged store of the present version to a new one, which takes its place. The damaged one
-    /// is kept.
+    /// is kept. `stated` as in [`Maintenance::inspect`].
     ///
     /// # Errors
     /// A sentence for the operator: the store is open in another process, nothing can be read, or the new one cannot be
     /// written. Then nothing has changed.
-    fn salvage(&self, cache_bytes: usize, damage: &str) -> Result<Salvaged, StoreError>;
+    fn salvage(&self, cache_bytes: usize, damage: &str, stated: Option<u64>) -> Result<Salvaged, StoreError>;
 
     /// Returns the space of deleted and replaced rows to the file system.
     ///

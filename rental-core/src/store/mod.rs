@@ -250,6 +250,8 @@ pub enum StoreError {
     Unknown(String),
     /// The store as a whole is damaged, or another program wrote it.
     DamagedStore(String),
+    /// A part of the file cannot be read: it was cut, or the disk has a sector that it cannot read.
+    Unreadable(String),
     /// One row is damaged; all other rows can be read and written.
     Damaged(Box<DamagedRow>),
 }
@@ -263,7 +265,7 @@ impl std::fmt::Display for StoreError {
                 write!(f, "the store cannot serve: {detail}")
             }
             Self::Unknown(detail) => write!(f, "a commit may or may not have happened: {detail}"),
-            Self::DamagedStore(detail) => write!(f, "the store is damaged: {detail}"),
+            Self::DamagedStore(detail) | Self::Unreadable(detail) => write!(f, "the store is damaged: {detail}"),
             Self::Damaged(row) => write!(f, "the store is damaged: {row}"),
         }
     }

@@ -13,18 +13,18 @@ use std::{
 };
 
 /// Size of a page of redb, in bytes.
-const PAGE: usize = 4096;
+pub(crate) const PAGE: usize = 4096;
 
 /// A store that a crash left behind.
-struct Crashed {
+pub(crate) struct Crashed {
     _directory: tempfile::TempDir,
-    path: PathBuf,
-    bytes: Vec<u8>,
-    rows: Vec<Record>,
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) rows: Vec<Record>,
 }
 
 impl Crashed {
-    fn of(rentals: usize) -> Self {
+    pub(crate) fn of(rentals: usize) -> Self {
         Self::after(rentals, 1)
     }
 
@@ -54,7 +54,7 @@ impl Crashed {
     }
 
     /// Makes the file anew, with these changes.
-    fn damaged(&self, change: impl FnOnce(&mut [u8])) -> Vec<u8> {
+    pub(crate) fn damaged(&self, change: impl FnOnce(&mut [u8])) -> Vec<u8> {
         for file in self.beside() {
             fs::remove_file(file).unwrap();
         }
@@ -65,19 +65,19 @@ impl Crashed {
     }
 
     /// All files of the directory.
-    fn beside(&self) -> Vec<PathBuf> {
+    pub(crate) fn beside(&self) -> Vec<PathBuf> {
         let files = fs::read_dir(self.path.parent().unwrap()).unwrap();
         let mut files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
         files.sort();
         files
     }
 
-    fn kept(&self) -> PathBuf {
+    pub(crate) fn kept(&self) -> PathBuf {
         self.path.with_file_name("b.redb.damaged")
     }
 
     /// The leaves that have rows of the store: where each begins, and how many rows it has.
-    fn leaves(&self) -> Vec<(usize, usize)> {
+    pub(crate) fn leaves(&self) -> Vec<(usize, usize)> {
         let is_ours = |page: &[u8]| {
             let shown = self.rows.iter().filter(|row| row.value.len() > 40).take_while(|row| !row.value.is_empty());
             shown.filter(|row| page.windows(row.value.len()).any(|part| part == row.value)).count() > 1
@@ -96,7 +96,7 @@ fn again(row: &Record) -> Batch {
 }
 
 /// What is served of each row of a store, and the keys of damaged rows.
-fn served(store: &Redb) -> (BTreeMap<Key, Record>, Vec<Key>) {
+pub(crate) fn served(store: &Redb) -> (BTreeMap<Key, Record>, Vec<Key>) {
     let (mut sound, mut damaged, mut span) = (BTreeMap::new(), Vec::new(), Span::everything());
     loop {
         let rows = wait(store.scan(&span, 500)).unwrap();
@@ -348,11 +348,12 @@ fn a_store_with_most_of_its_rows_gone_is_not_opened_unless_somebody_says_so() {
         panic!("it opens")
     };
     assert!(refused.contains("rows can be read, and `rental-cli store repair` keeps them"), "{refused}");
+    assert_eq!(refused.matches("restore it from a backup").count(), 1, "one advice, at the end: {refused}");
     assert!(fs::read(&crashed.path).unwrap() == bytes);
     assert_eq!(crashed.beside(), std::slice::from_ref(&crashed.path));
     let url = format!("redb:{}", crashed.path.display());
     let place = place(&url).unwrap();
-    let told = place.maintenance().unwrap().salvage(CACHE, "damaged").unwrap();
+    let told = place.maintenance().unwrap().salvage(CACHE, "damaged", None).unwrap();
     let store = Redb::open_or_salvage(&crashed.path, CACHE).unwrap();
     let (sound, damaged) = served(&store);
     assert_eq!((sound.len() as u64, damaged.len()), (told.rows, 0));

@@ -6,9 +6,13 @@ use crate::{
     support::{Connection, Organization, Reply, Server, flip, flip_bytes},
     webhooks::{PRIVATE, hook, one_event},
 };
-use rental_core::store::redb::Redb;
+use rental_core::{
+    resources::{Resource as _, organization},
+    store::redb::Redb,
+    value::OrganizationId,
+};
 use serde_json::{Value, json};
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::MetadataExt as _, path::Path, process::Command};
 
 /// What the log says of a file that was replaced.
 const SALVAGED: &str = "was damaged so that it could not be opened";
@@ -100,6 +104,134 @@ fn what_was_lost_of_the_nights_and_numbers_that_are_taken_is_there_again_before_
         assert!(store.salvaged().is_some(), "by this process");
         store.close().expect("it is closed");
     });
+}
+
+/// Nothing can say again what it was: whoever operates the server must know.
+#[test]
+fn the_loss_of_an_organization_is_told_at_the_start_and_by_a_check() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("store.redb");
+    let server = Server::start_on_file(directory.path(), &[]);
+    let made = server.organization();
+    let (id, write) = (made.id.clone(), made.write.clone());
+    drop(made);
+    assert_eq!(add(&server, &write, 200).len(), 200);
+    std::thread::scope(|scope| {
+        scope.spawn(|| add(&server, &write, 100_000));
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        server.signal("KILL");
+    });
+    server.wait_until_gone();
+    let lost = OrganizationId::parse(&id).expect("an id");
+    flip_bytes(&file, organization::Organization::key(organization::SYSTEM, lost).as_bytes());
+    let server = Server::start_on_file(directory.path(), &[]).expecting_errors("lost");
+    let log = server.log();
+    let told = log.lines().find(|line| line.contains("the record of an organization is lost")).unwrap_or_default();
+    assert!(told.contains(&id) && told.contains("restore a backup"), "{log}");
+    stop(server);
+    if let Some((sound, told)) = store(directory.path(), "check", "") {
+        let first = format!("organization {id}");
+        assert!(!sound && told.contains(&first) && told.contains("its record is lost, and"), "{told}");
+    }
+}
+
+/// Lets reads of these pages of a file fail, as a disk with bad sectors does.
+const BAD_SECTORS: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+static int is_bad(int fd, off_t from, size_t size) {
+    const char *inode = getenv("BAD_INODE"), *pages = getenv("BAD_PAGES");
+    struct stat found;
+    if (!inode || !pages || fstat(fd, &found) || found.st_ino != strtoull(inode, 0, 10)) return 0;
+    for (char *end = (char *)pages; *end;) {
+        off_t page = strtoll(end, &end, 10);
+        if (*end == ',') end++;
+        if (from < page + 4096 && from + (off_t)size > page) return 1;
+    }
+    return 0;
+}
+ssize_t pread64(int fd, void *to, size_t size, off_t from) {
+    static ssize_t (*real)(int, void *, size_t, off_t);
+    if (!real) real = dlsym(RTLD_NEXT, "pread64");
+    if (is_bad(fd, from, size)) { errno = EIO; return -1; }
+    return real(fd, to, size, from);
+}
+ssize_t pread(int fd, void *to, size_t size, off_t from) { return pread64(fd, to, size, from); }
+"#;
+
+#[test]
+fn a_sector_that_cannot_be_read_waits_for_a_person_and_costs_its_rows_alone() {
+    let Some(cli) = Cli::find() else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    let (source, library) = (directory.path().join("bad.c"), directory.path().join("bad.so"));
+    fs::write(&source, BAD_SECTORS).expect("a file");
+    let compiled = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).arg("-ldl").status();
+    if !compiled.is_ok_and(|status| status.success()) {
+        assert!(std::env::var_os("RENTAL_REQUIRE_ALL").is_none(), "cc is not there");
+        println!("skipped: a disk with bad sectors needs cc");
+        return;
+    }
+    let file = directory.path().join("store.redb");
+    let server = Server::start_on_file(directory.path(), &[]);
+    let made = server.organization();
+    // Rows between the marked one and those of the API keys, which come before the first vehicle.
+    let others = || (0..30).for_each(|_| drop(made.post("/v1/vehicles", &json!({"name": "n".repeat(250)})).ok()));
+    others();
+    let broken = made.post("/v1/vehicles", &json!({"name": MARKED})).ok();
+    others();
+    let (id, read, write) = (made.id.clone(), made.read.clone(), made.write.clone());
+    drop(made);
+    let before = add(&server, &write, 200);
+    std::thread::scope(|scope| {
+        scope.spawn(|| add(&server, &write, 100_000));
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        server.signal("KILL");
+    });
+    server.wait_until_gone();
+    let bytes = fs::read(&file).expect("the file");
+    let mark = format!("\"{MARKED}\"");
+    let marked = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(mark.as_bytes()));
+    let bad: Vec<String> = marked.map(|at| (at / 4096 * 4096).to_string()).collect();
+    let inode = fs::metadata(&file).expect("the file").ino().to_string();
+    let on_the_bad_disk = |command: &mut Command| {
+        command.env("LD_PRELOAD", &library).env("BAD_INODE", &inode).env("BAD_PAGES", bad.join(","));
+        let ran = command.output().expect("it runs");
+        let [out, err] = [ran.stdout, ran.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+        (ran.status.code(), out, err)
+    };
+    let url = format!("redb:{}", file.display());
+    let mut start = Command::new(env!("CARGO_BIN_EXE_rental-server"));
+    let (code, _, refused) = on_the_bad_disk(start.args(["--listen", "127.0.0.1:0", "--store", &url]));
+    assert_eq!(code, Some(1), "{refused}");
+    for words in ["Input/output error", "a sector that it cannot read", "`rental-cli store repair --dry-run`"] {
+        assert!(refused.contains(words), "`{words}` in {refused}");
+    }
+    assert!(fs::read(&file).expect("the file") == bytes, "nothing was changed");
+    let repair = |flags: &str| on_the_bad_disk(&mut cli.command("", &format!("store repair {url} {flags}")));
+    let (code, _, told) = repair("--dry-run");
+    assert!(code == Some(1) && told.contains("rows of") && told.contains("can be read"), "{told}");
+    assert!(fs::read(&file).expect("the file") == bytes, "nothing was changed");
+    let (code, out, told) = repair("--yes");
+    assert_eq!(code, Some(0), "{out}{told}");
+    assert!(told.contains("lost; the damaged file is kept as"), "{told}");
+    // It asks whether the store is whole.
+    assert_eq!(store(directory.path(), "check", "").map(|(sound, _)| sound), Some(true));
+
+    let server = Server::start_on_file(directory.path(), &[]);
+    let organization = Organization { server: &server, id, read, write };
+    let path = format!("/v1/vehicles/{}", broken["id"].as_str().expect("an id"));
+    assert_eq!(organization.get(&path).status, 404);
+    let there = before.iter().filter(|one| {
+        let path = format!("/v1/customers/{}", one["id"].as_str().expect("an id"));
+        organization.get(&path).status == 200
+    });
+    assert!(there.count() + 20 > before.len(), "those of other pages are there");
+    drop(organization);
+    stop(server);
 }
 
 /// Loses the nights of a rental and the counter of invoices, does something with the file, and starts the server.

@@ -488,3 +488,16 @@ fn has_grown(directory: &Path, word: &str) -> bool {
     let mut named = made.filter(|entry| entry.file_name().to_string_lossy().contains(word));
     named.any(|entry| entry.metadata().is_ok_and(|metadata| metadata.len() > 0))
 }
+
+#[test]
+fn a_store_that_is_a_named_pipe_is_refused_and_the_server_does_not_wait() {
+    let directory = directory();
+    let pipe = directory.path().join("pipe");
+    if !Command::new("mkfifo").arg(&pipe).status().is_ok_and(|status| status.success()) {
+        println!("skipped: mkfifo is not installed");
+        return;
+    }
+    let store = format!("redb:{}", pipe.display());
+    let ended = run(directory.path(), &["--store", &store], &[]);
+    refused(&ended, &["is a named pipe, and a store is a regular file"]);
+}

@@ -27,7 +27,7 @@ pub(super) fn next_step(report: &Report) -> &'static str {
 pub(super) fn store_failure(place: &dyn Place, error: StoreError) -> Failure {
     let is_file = place.file().is_some();
     let (kind, hint) = match &error {
-        StoreError::Damaged(_) | StoreError::DamagedStore(_) if is_file => (
+        StoreError::Damaged(_) | StoreError::DamagedStore(_) | StoreError::Unreadable(_) if is_file => (
             "damaged",
             "`rental-cli store check` has details; `rental-cli store repair` keeps what can be read; or restore a backup with `rental-cli store restore`",
         ),
@@ -43,6 +43,7 @@ pub(super) fn store_failure(place: &dyn Place, error: StoreError) -> Failure {
     };
     let problem = match error {
         StoreError::DamagedStore(text)
+        | StoreError::Unreadable(text)
         | StoreError::Unavailable(text)
         | StoreError::InUse(text)
         | StoreError::NeedsUpgrade(text) => text,

@@ -68,9 +68,10 @@ pub(super) async fn open(place: &Place, access: Access) -> Result<Arc<dyn Engine
     open_as(place, access, &opening(Absent::Fail)).await
 }
 
-/// Opens a store that exists. What can be read of a damaged file takes its place.
+/// Opens a store that exists. What can be read of a damaged file takes its place, also when the file was cut or the disk cannot
+/// read a part of it.
 pub(super) async fn open_or_salvage(place: &Place, access: Access) -> Result<Arc<dyn Engine>, Failure> {
-    open_as(place, access, &Opening { damaged: Damaged::Salvage, ..opening(Absent::Fail) }).await
+    open_as(place, access, &Opening { damaged: Damaged::SalvageUnreadable, ..opening(Absent::Fail) }).await
 }
 
 async fn open_as(place: &Place, access: Access, opening: &Opening<'_>) -> Result<Arc<dyn Engine>, Failure> {

@@ -5,7 +5,7 @@ mod removed;
 use super::{
     CACHE_BYTES,
     failures::{next_step, store_failure},
-    place::{self, Place, forms, open_or_salvage, runtime},
+    place::{self, Place, forms, open_or_salvage, opening, runtime},
 };
 use crate::{
     commands::{
@@ -19,12 +19,15 @@ use crate::{
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{
     check::{
-        Remedy, Report,
+        self, Remedy, Report,
         repair::{self, Action, Plan, RepairError, Waiter},
     },
     resources::row_words::in_words,
     rows::key,
-    store::{Access, Answer, Engine, Finding, Key, Revision, Salvaged, StoreError, needs_upgrade},
+    store::{
+        Absent, Access, Answer, Engine, Finding, Inspection, Key, Revision, SCHEMA_VERSION, Salvaged, StoreError,
+        needs_upgrade,
+    },
     upgrade::{self, State},
     webhooks::cluster::HEARTBEAT_MILLIS,
 };
@@ -41,6 +44,8 @@ pub(super) const EXAMPLES: [&str; 3] = [
 const MOST_LISTED: usize = 1000;
 /// Most plans of one command. A plan has up to 100,000 changes; the last one is empty.
 const MOST_PLANS: usize = 100;
+/// A store of a stated version may have one problem in so many rows.
+const ONE_IN: u64 = 10;
 /// Heartbeats of a running server change at least once in this many of their intervals.
 const INTERVALS: u32 = 3;
 
@@ -65,6 +70,9 @@ pub(super) fn command() -> Command {
                 .value_parser(clap::value_parser!(PathBuf))
                 .help("New file for the removed and replaced rows, as JSON lines [default: rental-repair-TIME.jsonl]"),
         )
+        .arg(Arg::new("schema-version").long("schema-version").value_name("N").value_parser(schema_version).help(
+            "Schema version of a file that has lost the page that says so: that of the program that served it last",
+        ))
 }
 
 /// Waits for a store on the runtime of this command.
@@ -127,8 +135,8 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
 /// When parts of a file cannot be read, asks, and replaces it by a new file with the rest.
 fn salvage(place: &Place, matches: &ArgMatches) -> Result<Option<Salvaged>, Failure> {
     let Ok(maintenance) = place.maintenance() else { return Ok(None) };
-    let failed = |error| store_failure(place.as_ref(), error);
-    let closed = maintenance.inspect(CACHE_BYTES).map_err(failed)?;
+    let (stated, trial) = (matches.get_one::<u64>("schema-version").copied(), matches.get_flag("dry-run"));
+    let closed = maintenance.inspect(CACHE_BYTES, stated).map_err(|error| not_repairable(place, error))?;
     let Err(damage) = closed.pages().map_err(str::to_owned) else { return Ok(None) };
     let (mut rows, mut gap) = (0u64, None);
     let mut progress = Progress::count(closed.count(), "rows read");
@@ -141,9 +149,19 @@ fn salvage(place: &Place, matches: &ArgMatches) -> Result<Option<Salvaged>, Fail
         true
     });
     progress.finish();
-    let Some(detail) = gap else { return Ok(None) };
+    if stated.is_some() {
+        refuse_other_rows(place, closed.as_ref())?;
+    }
     let all = closed.count().map_or_else(|| "an unknown number".to_owned(), |count| count.max(rows).to_string());
-    if matches.get_flag("dry-run") {
+    // It is opened again by itself.
+    drop(closed);
+    let detail = match gap {
+        Some(detail) => detail,
+        // Without the other rows nothing is to be asked; a dry run tells why the file is replaced.
+        None if stated.is_some() || (trial && !opens(place)?) => damage.clone(),
+        None => return Ok(None),
+    };
+    if trial {
         return Err(Failure::Unsuccessful {
             kind: "damaged",
             problem: format!("{rows} of {all} rows of {place} can be read ({detail}); nothing was changed"),
@@ -154,15 +172,57 @@ fn salvage(place: &Place, matches: &ArgMatches) -> Result<Option<Salvaged>, Fail
         "Replace {place} by a new file with the {rows} of {all} rows that can be read, and keep this one beside it"
     );
     confirm(matches, &what)?;
-    // It opens the file by itself.
-    drop(closed);
-    maintenance.salvage(CACHE_BYTES, &damage).map(Some).map_err(failed)
+    let salvaged = maintenance.salvage(CACHE_BYTES, &damage, stated);
+    salvaged.map(Some).map_err(|error| store_failure(place.as_ref(), error))
+}
+
+/// Whether the engine opens the file as it is.
+fn opens(place: &Place) -> Result<bool, Failure> {
+    Ok(runtime()?.block_on(place.open(Access::Unchanged, &opening(Absent::Fail))).is_ok())
+}
+
+/// The failure of a file of which nothing can be read, so that a repair cannot help.
+fn not_repairable(place: &Place, error: StoreError) -> Failure {
+    match error {
+        StoreError::DamagedStore(problem) | StoreError::Unreadable(problem) => Failure::Unsuccessful {
+            kind: "damaged",
+            problem,
+            hint: "nothing was changed; restore the last good backup with `rental-cli store restore`, and keep this file until that serves",
+        },
+        error => store_failure(place.as_ref(), error),
+    }
+}
+
+/// Refuses rows of which many are not as this schema version has them: the version that was stated is probably wrong.
+fn refuse_other_rows(place: &Place, closed: &dyn Inspection) -> Result<(), Failure> {
+    let mut progress = Progress::count(closed.count(), "rows checked");
+    let report = check::of_file(closed, &mut |rows| progress.at(rows));
+    progress.finish();
+    if report.problems.saturating_mul(ONE_IN) <= report.rows {
+        return Ok(());
+    }
+    Err(Failure::Unsuccessful {
+        kind: "version",
+        problem: format!(
+            "{} rows of {place} are not as schema version {SCHEMA_VERSION} has them ({} rows in all); nothing was changed",
+            report.problems, report.rows
+        ),
+        hint: "use the rental-cli of the server that served it last, or restore the last good backup with `rental-cli store restore`",
+    })
+}
+
+/// Parses `--schema-version`: a program salvages the rows of its own version only.
+fn schema_version(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(SCHEMA_VERSION) => Ok(SCHEMA_VERSION),
+        _ => Err(format!("must be {SCHEMA_VERSION}: use the rental-cli of the server that served the store last")),
+    }
 }
 
 /// Adds wrong checksums of pages whose rows are all sound. A repair of rows cannot correct them.
 fn add_damaged_pages(place: &Place, left: &mut Report) {
     let Ok(maintenance) = place.maintenance() else { return };
-    if let Ok(closed) = maintenance.inspect(CACHE_BYTES)
+    if let Ok(closed) = maintenance.inspect(CACHE_BYTES, None)
         && let Err(detail) = closed.pages()
     {
         left.add(
@@ -180,7 +240,7 @@ fn repair_store(place: &Place, waits: &Waits, store: &dyn Engine, matches: &ArgM
         State::Current => {}
         State::Older(version) => return Err(failed(StoreError::NeedsUpgrade(needs_upgrade(version)))),
         State::Unfinished(_) => {
-            return Err(failed(StoreError::NeedsUpgrade(needs_upgrade(rental_core::store::SCHEMA_VERSION))));
+            return Err(failed(StoreError::NeedsUpgrade(needs_upgrade(SCHEMA_VERSION))));
         }
     }
     if !trial && store.is_shared() {

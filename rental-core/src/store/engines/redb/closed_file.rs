@@ -39,10 +39,16 @@ impl ClosedFile {
     /// # Errors
     /// The file does not exist, is open in another process, has another version, or is damaged so that it cannot be opened.
     pub fn open(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
-        Self::of(path, cache_bytes, file::Versions::Present)
+        Self::of(path, cache_bytes, file::Versions::Present, None)
     }
 
-    pub(super) fn of(path: &Path, cache_bytes: usize, versions: file::Versions) -> Result<Self, StoreError> {
+    /// `stated` is the schema version of a damaged file that has lost it.
+    pub(super) fn of(
+        path: &Path,
+        cache_bytes: usize,
+        versions: file::Versions,
+        stated: Option<u64>,
+    ) -> Result<Self, StoreError> {
         let open = AssertUnwindSafe(|| {
             let db = unchanged(path, cache_bytes, versions, Checksums::Checked)?;
             let rows = db.begin_read().map_err(unavailable)?.open_table(ROWS).map_err(unavailable)?;
@@ -50,12 +56,13 @@ impl ClosedFile {
         });
         match catch_unwind(open).unwrap_or_else(|_| Err(file::damaged(path))) {
             Ok(sound) => Ok(Self(sound)),
-            Err(StoreError::DamagedStore(damage)) => match Pages::open(path, versions) {
-                // Its rows may all be sound, and then no backup is needed.
-                Ok(pages) => Ok(Self(Reader::Damaged(pages, file::without_advice(&damage).to_owned()))),
-                Err(StoreError::DamagedStore(_)) => Err(StoreError::DamagedStore(damage)),
-                Err(error) => Err(error),
-            },
+            Err(StoreError::DamagedStore(damage) | StoreError::Unreadable(damage)) => {
+                match Pages::open(path, versions, stated) {
+                    // Its rows may all be sound, and then no backup is needed.
+                    Ok(pages) => Ok(Self(Reader::Damaged(pages, file::without_advice(&damage).to_owned()))),
+                    Err(refused) => Err(refused.of(path, &damage)),
+                }
+            }
             Err(error) => Err(error),
         }
     }
@@ -172,6 +179,7 @@ fn unchanged(
         };
         StoreError::Unavailable(format!("cannot read {}: {error}{next}", path.display()))
     };
+    file::refuse_other_kinds(path)?;
     let file = File::open(path).map_err(failed)?;
     let len = file.metadata().map_err(failed)?.len();
     if len == 0 {

@@ -1,7 +1,7 @@
 //! The engine: opens and closes the file, queues batches, and implements [`Store`].
 
 use super::{
-    file::Versions,
+    file::{self, Versions},
     row,
     salvage::{self, Loss},
     shared::Shared,
@@ -12,8 +12,8 @@ use super::{
     writer::{self, Job, Outcome},
 };
 use crate::store::{
-    Absent, Answer, Batch, Commit, CommitObserver, DamagedRow, Key, Order, Record, Salvaged, Scanned, Span, Store,
-    StoreError, Tally, WriterStats,
+    Absent, Answer, Batch, Commit, CommitObserver, Damaged, DamagedRow, Key, Order, Record, Salvaged, Scanned, Span,
+    Store, StoreError, Tally, WriterStats,
 };
 use bytes::Bytes;
 use std::{
@@ -61,23 +61,32 @@ impl Redb {
     /// # Errors
     /// Those of [`Redb::open`]; of a damaged file, when most of its rows cannot be read or there is no room for the new one.
     pub fn open_or_salvage(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
-        Self::salvaging(path, cache_bytes, Versions::Present)
+        Self::salvaging(path, cache_bytes, Versions::Present, Damaged::Salvage)
     }
 
-    pub(super) fn salvaging(path: &Path, cache_bytes: usize, versions: Versions) -> Result<Self, StoreError> {
-        let start = || Self::start(InFile { path: path.to_owned(), cache_bytes, versions });
-        match start() {
-            Err(StoreError::DamagedStore(_)) => {}
-            opened => return opened,
+    pub(super) fn salvaging(
+        path: &Path,
+        cache_bytes: usize,
+        versions: Versions,
+        how: Damaged,
+    ) -> Result<Self, StoreError> {
+        let start = || match Self::start(InFile { path: path.to_owned(), cache_bytes, versions }) {
+            Err(StoreError::DamagedStore(damage)) => Ok(Err(damage)),
+            Err(StoreError::Unreadable(damage)) if how == Damaged::SalvageUnreadable => Ok(Err(damage)),
+            Err(StoreError::Unreadable(damage)) => Err(salvage::needs_a_person(path, &damage)),
+            opened => opened.map(Ok),
+        };
+        if let Ok(store) = start()? {
+            return Ok(store);
         }
         let alone = salvage::alone(path)?;
         // Another process may have replaced the file in the meantime.
-        let damage = match start() {
-            Err(StoreError::DamagedStore(damage)) => damage,
-            opened => return opened,
+        let damage = match start()? {
+            Ok(store) => return Ok(store),
+            Err(damage) => damage,
         };
-        let salvaged = salvage::salvage(path, cache_bytes, &damage, Loss::Small, &alone)?;
-        let mut store = start()?;
+        let salvaged = salvage::salvage(path, cache_bytes, (&damage, None), Loss::Small, &alone)?;
+        let mut store = start()?.map_err(|damage| file::beyond_reading(&damage))?;
         store.salvaged = Some(salvaged);
         Ok(store)
     }

@@ -8,11 +8,14 @@ use super::{
 };
 use crate::store::{Absent, Record, SCHEMA_VERSION, StoreError, marks, needs_upgrade, versioned};
 use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, backends::FileBackend};
-use rustix::fs::{Advice, fadvise};
+use rustix::{
+    fs::{Advice, fadvise},
+    io::Errno,
+};
 use std::{
     fs::{self, File},
     io,
-    os::unix::fs::MetadataExt,
+    os::unix::fs::{FileTypeExt, MetadataExt},
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     time::Duration,
@@ -56,7 +59,7 @@ pub(super) fn open_watched(
     builder.set_cache_size(cache_bytes);
     // redb checks page checksums only during a repair, so a damaged page can make it panic.
     let open = AssertUnwindSafe(|| {
-        refuse_directory(path)?;
+        refuse_other_kinds(path)?;
         if make && !path.exists() {
             create_file(&builder, path)?;
         }
@@ -94,16 +97,27 @@ fn wait_for_lock(open: impl Fn() -> Result<Database, DatabaseError>) -> Result<D
     open()
 }
 
-fn refuse_directory(path: &Path) -> Result<(), StoreError> {
-    if !path.is_dir() {
+/// Refuses what is no regular file. A program that opened a named pipe would wait for ever.
+pub(super) fn refuse_other_kinds(path: &Path) -> Result<(), StoreError> {
+    // The opening reports that there is nothing, or that it may not be looked at.
+    let Ok(found) = fs::metadata(path) else { return Ok(()) };
+    if found.is_file() {
         return Ok(());
     }
-    let file = path.join("rental.redb");
-    Err(StoreError::Unavailable(format!(
-        "{} is a directory, and a store is a file: name the file, such as redb:{}",
-        path.display(),
-        file.display()
-    )))
+    let shown = path.display();
+    if found.is_dir() {
+        let file = path.join("rental.redb");
+        return Err(StoreError::Unavailable(format!(
+            "{shown} is a directory, and a store is a file: name the file, such as redb:{}",
+            file.display()
+        )));
+    }
+    let kind = match found.file_type() {
+        kind if kind.is_fifo() => "a named pipe",
+        kind if kind.is_socket() => "a socket",
+        _ => "a device",
+    };
+    Err(StoreError::Unavailable(format!("{shown} is {kind}, and a store is a regular file; check the path")))
 }
 
 /// Refuses a file of 0 bytes, in which redb would create a new store. A crash cannot leave such a file, because
@@ -177,40 +191,78 @@ impl Unfinished {
     pub(super) fn instead(path: &Path) -> Result<Self, StoreError> {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(".salvage.new");
-        let left = fs::remove_file(path.with_file_name(&name));
+        let new = path.with_file_name(&name);
+        let left = fs::remove_file(&new);
         let missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
         left.or_else(|error| if missing(&error) { Ok(()) } else { Err(error) })
             .and_then(|()| tempfile::Builder::new().prefix(&name).rand_bytes(0).tempfile_in(directory_of(path)))
             .map(|file| Self { path: path.to_owned(), file })
-            .map_err(|error| cannot_make(path, &error))
+            .map_err(|error| cannot_make(&new, &error))
     }
 
     /// Gives the file the owner and the mode of the file at `path`.
-    pub(super) fn belongs_to_the_owner_of(&self, path: &Path) -> io::Result<()> {
-        let (own, theirs) = (self.file.as_file(), fs::metadata(path)?);
-        if own.metadata()?.uid() != theirs.uid() || own.metadata()?.gid() != theirs.gid() {
-            std::os::unix::fs::fchown(own, Some(theirs.uid()), Some(theirs.gid()))?;
-        }
-        own.set_permissions(theirs.permissions())
+    ///
+    /// # Errors
+    /// This process may not do that: it is neither the owner nor root.
+    pub(super) fn belongs_to_the_owner_of(&self, path: &Path) -> Result<(), StoreError> {
+        let give = || {
+            let (own, theirs) = (self.file.as_file(), fs::metadata(path)?);
+            if own.metadata()?.uid() != theirs.uid() || own.metadata()?.gid() != theirs.gid() {
+                std::os::unix::fs::fchown(own, Some(theirs.uid()), Some(theirs.gid()))?;
+            }
+            own.set_permissions(theirs.permissions())
+        };
+        give().map_err(|error: io::Error| {
+            StoreError::Unavailable(format!(
+                "cannot give the new file the owner and the mode of {}: {error}; run `rental-cli store repair` as that owner or as root",
+                path.display()
+            ))
+        })
     }
 
     /// Gives the file its name. The file that had this name gets the name `PATH.damaged`, or `PATH.damaged-2` and so on.
     /// At each moment one of the two has the name. Returns the new name of the other one.
     pub(super) fn replace(self) -> io::Result<PathBuf> {
         self.file.as_file().sync_all()?;
-        let kept = (1..=MOST_KEPT).map(|n| {
-            let mut name = self.path.clone().into_os_string();
-            name.push(if n == 1 { ".damaged".to_owned() } else { format!(".damaged-{n}") });
-            PathBuf::from(name)
-        });
-        let mut linked = kept.map(|kept| fs::hard_link(&self.path, &kept).map(|()| kept));
-        let taken = |error: &io::Error| error.kind() == io::ErrorKind::AlreadyExists;
-        let free = linked.find(|linked| !linked.as_ref().is_err_and(taken));
-        let kept = free.unwrap_or_else(|| Err(io::Error::other("too many damaged files beside it")))?;
+        let link = |kept: PathBuf| match fs::hard_link(&self.path, &kept) {
+            // A process that was killed after this step has linked it already.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !is_one_file(&self.path, &kept) => None,
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Some(Err(error)),
+            _ => Some(Ok(kept)),
+        };
+        let kept = names_to_keep(&self.path).find_map(link);
+        let kept = kept.unwrap_or_else(|| Err(io::Error::other("too many damaged files beside it")))?;
         self.file.persist(&self.path)?;
         File::open(directory_of(&self.path))?.sync_all()?;
         Ok(kept)
     }
+}
+
+/// `PATH.damaged`, `PATH.damaged-2` and so on.
+fn names_to_keep(path: &Path) -> impl Iterator<Item = PathBuf> {
+    let path = path.to_owned();
+    (1..=MOST_KEPT).map(move |n| {
+        let mut name = path.clone().into_os_string();
+        name.push(if n == 1 { ".damaged".to_owned() } else { format!(".damaged-{n}") });
+        PathBuf::from(name)
+    })
+}
+
+fn is_one_file(one: &Path, other: &Path) -> bool {
+    let id = |path: &Path| fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()));
+    id(one).is_ok_and(|one| id(other).is_ok_and(|other| one == other))
+}
+
+/// Refuses to salvage the file at `path` when no name is free under which it could be kept.
+pub(super) fn refuse_without_name_to_keep(path: &Path) -> Result<(), StoreError> {
+    let is_free = |kept: PathBuf| kept.symlink_metadata().is_err() || is_one_file(path, &kept);
+    if names_to_keep(path).any(is_free) {
+        return Ok(());
+    }
+    let shown = path.display();
+    Err(StoreError::Unavailable(format!(
+        "too many damaged files beside it: {shown}.damaged to {shown}.damaged-{MOST_KEPT}; delete those that have served"
+    )))
 }
 
 pub(super) fn directory_of(path: &Path) -> &Path {
@@ -223,6 +275,7 @@ pub(super) fn cannot_make(path: &Path, error: &io::Error) -> StoreError {
         (io::ErrorKind::PermissionDenied, Some(parent)) => {
             format!("; let the user of this program write to the directory {}", parent.display())
         }
+        (io::ErrorKind::IsADirectory, _) => "; move this directory away".to_owned(),
         _ => String::new(),
     };
     StoreError::Unavailable(format!("cannot make {}: {error}{next}", path.display()))
@@ -234,7 +287,15 @@ pub(super) fn damaged(path: &Path) -> StoreError {
 
 /// A message about a damaged file without the advice.
 pub(super) fn without_advice(damage: &str) -> &str {
-    damage.trim_end_matches("; restore it from a backup")
+    damage
+        .trim_end_matches("; restore it from a backup")
+        .trim_end_matches("; check the path, or restore it from a backup")
+}
+
+/// A message about a damaged file of which nothing can be read.
+pub(super) fn beyond_reading(damage: &str) -> StoreError {
+    let advised = damage.ends_with("restore it from a backup");
+    StoreError::DamagedStore(if advised { damage.to_owned() } else { format!("{damage}; restore it from a backup") })
 }
 
 pub(super) fn in_use(path: &Path) -> StoreError {
@@ -250,11 +311,19 @@ pub(super) fn refusal(path: &Path, error: DatabaseError) -> StoreError {
                 "{shown} is not a store of this program, or is damaged ({error}); check the path, or restore it from a backup"
             ))
         }
+        DatabaseError::Storage(StorageError::Io(error)) if is_unreadable(&error) => StoreError::Unreadable(format!(
+            "a part of {shown} cannot be read ({error}): it was cut, or the disk has a sector that it cannot read"
+        )),
         DatabaseError::Storage(StorageError::Corrupted(detail)) => {
             StoreError::DamagedStore(format!("{shown} is damaged ({detail}); restore it from a backup"))
         }
         other => StoreError::Unavailable(format!("cannot open {shown}: {other}")),
     }
+}
+
+/// Whether a read found the end of the file, or a sector that the disk cannot read.
+fn is_unreadable(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::UnexpectedEof || Errno::from_io_error(error) == Some(Errno::IO)
 }
 
 /// Creates the tables of a new file; checks the version of any other file.

@@ -28,6 +28,7 @@ const STEP: usize = 32 << 20;
 /// A sentence for the operator: the file is open in another process, damaged, of another version, or cannot be written.
 pub fn compact(path: &Path, cache_bytes: usize) -> Result<Compacted, StoreError> {
     let size = || std::fs::metadata(path).map(|file| file.len()).map_err(unavailable);
+    file::refuse_other_kinds(path)?;
     closed_file::refuse_other_version(path, cache_bytes, file::Versions::Present)?;
     let mut db = file::open(path, cache_bytes, Absent::Fail, file::Versions::Present)?;
     let before = size()?;
@@ -143,7 +144,7 @@ fn exists(path: &Path) -> RestoreError {
 
 /// Verifies the new file: every page has a correct checksum, and its rows have the same count and digest as the backup's.
 fn verify(path: &Path, cache_bytes: usize, rows: u64, written: Sha256) -> Result<(), StoreError> {
-    let closed = ClosedFile::of(path, cache_bytes, file::Versions::Upgradable)?;
+    let closed = ClosedFile::of(path, cache_bytes, file::Versions::Upgradable, None)?;
     let (mut digest, mut found, mut problem) = (Sha256::new(), 0, closed.pages().err().map(str::to_owned));
     closed.walk(&mut |step| {
         match step {

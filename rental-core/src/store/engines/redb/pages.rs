@@ -8,7 +8,7 @@ use super::{
     file::{self, Versions},
     row, version,
 };
-use crate::store::{Key, Record, StoreError, marks};
+use crate::store::{Key, Record, SCHEMA_VERSION, StoreError, marks};
 use std::{
     fs::{File, TryLockError},
     io,
@@ -54,6 +54,36 @@ fn settled(slot: &[u8; SLOT]) -> ([u8; SLOT], bool) {
         tried[bit / 8] ^= 1 << (bit % 8);
     }
     (tried, false)
+}
+
+/// Why a file cannot be read page by page.
+pub(super) enum Refused {
+    /// What leads to its rows is damaged.
+    Everything,
+    /// Its rows can be read, but not the page with its schema version.
+    NoVersion,
+    /// It is open in another process, has another version, or cannot be opened.
+    Other(StoreError),
+}
+
+impl Refused {
+    /// The message. `damage` says why the engine does not open the file.
+    pub(super) fn of(self, path: &Path, damage: &str) -> StoreError {
+        match self {
+            Self::Everything => file::beyond_reading(damage),
+            Self::NoVersion => StoreError::DamagedStore(format!(
+                "{}: the page with its schema version is damaged; restore it from a backup, or `rental-cli store repair --schema-version {SCHEMA_VERSION}` keeps the rows if you know that a program of this schema version served it last",
+                path.display()
+            )),
+            Self::Other(error) => error,
+        }
+    }
+}
+
+impl From<StoreError> for Refused {
+    fn from(error: StoreError) -> Self {
+        Self::Other(error)
+    }
 }
 
 /// A file that no program writes while this exists.
@@ -204,24 +234,25 @@ impl Walk<'_> {
 }
 
 impl Pages {
-    /// Opens the file at `path` read-only.
+    /// Opens the file at `path` read-only. `stated` is its schema version if the file has lost that.
     ///
     /// # Errors
     /// It is open in another process, has a version that is not accepted, or its first pages are damaged.
-    pub(super) fn open(path: &Path, versions: Versions) -> Result<Self, StoreError> {
+    pub(super) fn open(path: &Path, versions: Versions, stated: Option<u64>) -> Result<Self, Refused> {
+        file::refuse_other_kinds(path)?;
         let unreadable = |error: io::Error| StoreError::Unavailable(format!("cannot read {}: {error}", path.display()));
         let file = File::open(path).map_err(unreadable)?;
         match file.try_lock_shared() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(file::in_use(path)),
-            Err(TryLockError::Error(error)) => return Err(unreadable(error)),
+            Err(TryLockError::WouldBlock) => return Err(file::in_use(path).into()),
+            Err(TryLockError::Error(error)) => return Err(unreadable(error).into()),
         }
         let len = file.metadata().map_err(unreadable)?.len();
-        let damaged = || file::damaged(path);
-        let head = read(&file, 0, 320).ok_or_else(damaged)?;
+        let head = read(&file, 0, 320).ok_or(Refused::Everything)?;
         let nothing = Root { page: Named { number: 0, checksum: 0, surely: false }, count: 0 };
         let mut pages = Self { file, len, region: 0, region_header: 0, rows: nothing };
-        let (found, rows) = pages.tables(&head).ok_or_else(damaged)?;
+        let (found, rows) = pages.tables(&head).ok_or(Refused::Everything)?;
+        let found = found.or(stated).ok_or(Refused::NoVersion)?;
         pages.rows = rows;
         // Only an upgrade that was interrupted has this row. Where the page cannot be read that has its place, it is as good as absent:
         // all other rows would be lost for it.
@@ -229,8 +260,8 @@ impl Pages {
         Ok(pages)
     }
 
-    /// Reads the header and the list of tables: the schema version, and the root of the rows.
-    fn tables(&mut self, head: &[u8]) -> Option<(u64, Root)> {
+    /// Reads the header and the list of tables: the schema version, unless its page is damaged, and the root of the rows.
+    fn tables(&mut self, head: &[u8]) -> Option<(Option<u64>, Root)> {
         let flags = *head.get(9)?;
         let slot = if flags & SECOND_SLOT == 0 { 64 } else { 64 + SLOT };
         let known = head.starts_with(MAGIC) && u32_at(head, 12)? == PAGE && *head.get(slot)? == 3;
@@ -258,16 +289,15 @@ impl Pages {
             }
             true
         });
-        let mut version = None;
-        self.walk_tree(meta?, Some(8), &mut |found| {
-            if let Ok((name, value)) = found
-                && name == version::NAME.as_bytes()
-            {
-                version = u64_at(value, 0);
-            }
-            true
-        });
-        Some((version?, rows?))
+        Some((self.version(meta?), rows?))
+    }
+
+    /// The schema version; `None` when its page is damaged. A flipped bit would make another version of it.
+    fn version(&self, meta: Root) -> Option<u64> {
+        let (page, intact) = self.page(meta.page, Some(8))?;
+        let named = pairs(&page, Some(8)).filter(|_| intact)?;
+        let (_, value) = named.into_iter().find(|(name, _)| *name == version::NAME.as_bytes())?;
+        u64_at(value, 0)
     }
 
     /// Number of rows according to the file's own counter.
@@ -289,11 +319,12 @@ impl Pages {
 
     /// Walks through a page and those below it, which have no key above `highest`. Returns whether to go on.
     fn visit(&self, page: Named, highest: Option<&[u8]>, level: u32, walk: &mut Walk<'_>) -> bool {
-        walk.pages_left = walk.pages_left.saturating_sub(1);
         let found = self.page(page, walk.value_size).filter(|_| walk.pages_left > 0 && level < MOST_LEVELS);
         let Some((page, intact)) = found else {
-            return walk.gap("a page is not there");
+            return walk.gap("a page is not there or cannot be read");
         };
+        // Only those that are there: a file that was cut has fewer pages than its branches name.
+        walk.pages_left -= 1;
         match page.first() {
             Some(&LEAF) => match pairs(&page, walk.value_size) {
                 Some(pairs) => pairs.into_iter().all(|(key, value)| walk.pair(key, value, highest)),

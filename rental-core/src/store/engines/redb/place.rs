@@ -58,8 +58,8 @@ impl Place for DataFile {
             (Access::Unchanged, _) => Redb::open_unchanged(path, cache_bytes),
             (Access::Present, Damaged::Fail) => Redb::open(path, cache_bytes),
             (Access::Upgradable, Damaged::Fail) => Redb::open_any_version(path, cache_bytes),
-            (Access::Present, Damaged::Salvage) => Redb::salvaging(path, cache_bytes, Versions::Present),
-            (Access::Upgradable, Damaged::Salvage) => Redb::salvaging(path, cache_bytes, Versions::Upgradable),
+            (Access::Present, how) => Redb::salvaging(path, cache_bytes, Versions::Present, how),
+            (Access::Upgradable, how) => Redb::salvaging(path, cache_bytes, Versions::Upgradable, how),
         };
         Box::pin(ready(opened.map(|store| Arc::new(store) as Arc<dyn Engine>)))
     }
@@ -74,17 +74,17 @@ impl Place for DataFile {
 }
 
 impl Maintenance for DataFile {
-    fn inspect(&self, cache_bytes: usize) -> Result<Box<dyn Inspection>, StoreError> {
-        Ok(Box::new(ClosedFile::open(&self.0, cache_bytes)?))
+    fn inspect(&self, cache_bytes: usize, stated: Option<u64>) -> Result<Box<dyn Inspection>, StoreError> {
+        Ok(Box::new(ClosedFile::of(&self.0, cache_bytes, Versions::Present, stated)?))
     }
 
     fn check_pages(&self, cache_bytes: usize) -> Result<(), StoreError> {
-        let file = ClosedFile::of(&self.0, cache_bytes, Versions::Upgradable)?;
+        let file = ClosedFile::of(&self.0, cache_bytes, Versions::Upgradable, None)?;
         file.pages().map_err(|detail| StoreError::DamagedStore(detail.to_owned()))
     }
 
-    fn salvage(&self, cache_bytes: usize, damage: &str) -> Result<Salvaged, StoreError> {
-        salvage::salvage(&self.0, cache_bytes, damage, Loss::Any, &salvage::alone(&self.0)?)
+    fn salvage(&self, cache_bytes: usize, damage: &str, stated: Option<u64>) -> Result<Salvaged, StoreError> {
+        salvage::salvage(&self.0, cache_bytes, (damage, stated), Loss::Any, &salvage::alone(&self.0)?)
     }
 
     fn compact(&self, cache_bytes: usize) -> Result<Compacted, StoreError> {

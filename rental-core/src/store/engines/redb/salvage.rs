@@ -15,6 +15,7 @@ use crate::store::{Inspection as _, Key, SCHEMA_VERSION, Salvaged, StoreError};
 use redb::{Builder, Database};
 use std::{
     fs::{self, File, TryLockError},
+    io,
     path::Path,
 };
 
@@ -27,16 +28,24 @@ pub(super) struct Alone {
 }
 
 /// # Errors
-/// Another process works on a damaged file of this directory.
+/// Another process works on a damaged file of this directory, or this process may not read the directory.
 pub(super) fn alone(path: &Path) -> Result<Alone, StoreError> {
-    let directory = File::open(directory_of(path)).map_err(unavailable)?;
+    // The directory in which the new file will be.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let refused = |error: &io::Error| {
+        let (shown, directory) = (path.display(), directory_of(path).display());
+        StoreError::Unavailable(format!(
+            "{shown} is damaged, and cannot be replaced by what can be read of it: cannot read the directory {directory}: {error}; let the user of this program read and write it, or run `rental-cli store repair` as root"
+        ))
+    };
+    let directory = File::open(directory_of(path)).map_err(|error| refused(&error))?;
     match directory.try_lock() {
         Ok(()) => Ok(Alone { _directory: directory }),
         Err(TryLockError::WouldBlock) => Err(StoreError::InUse(format!(
             "{} is damaged, and another process writes what can be read of it to a new file",
             path.display()
         ))),
-        Err(TryLockError::Error(error)) => Err(cannot_make(path, &error)),
+        Err(TryLockError::Error(error)) => Err(refused(&error)),
     }
 }
 
@@ -52,8 +61,19 @@ pub(super) enum Loss {
 /// See [`Loss::Small`].
 const ONE_IN: u64 = 10;
 
+/// The message of a program that does not salvage a file by itself, because a part of it cannot be read: somebody may have the
+/// other part, or a disk from which it can be read.
+pub(super) fn needs_a_person(path: &Path, damage: &str) -> StoreError {
+    match Pages::open(path, Versions::Upgradable, None) {
+        Err(refused) => refused.of(path, damage),
+        Ok(_) => StoreError::Unreadable(format!(
+            "{damage}; look at the disk, then `rental-cli store repair --dry-run` tells how many rows can be read, or restore it from a backup"
+        )),
+    }
+}
+
 /// Replaces the file at `path` by one with the rows that can be read. The damaged file is kept. `damage` says why it cannot
-/// be opened.
+/// be opened, and `stated` which schema version it has if it has lost that.
 ///
 /// # Errors
 /// Nothing can be read, because the first pages are damaged or the file has another version; too much is lost; there is no
@@ -61,18 +81,17 @@ const ONE_IN: u64 = 10;
 pub(super) fn salvage(
     path: &Path,
     cache_bytes: usize,
-    damage: &str,
+    (damage, stated): (&str, Option<u64>),
     loss: Loss,
     _: &Alone,
 ) -> Result<Salvaged, StoreError> {
-    let pages = Pages::open(path, Versions::Present).map_err(|error| match error {
-        StoreError::InUse(_) => error,
-        _ => StoreError::DamagedStore(damage.to_owned()),
-    })?;
+    let pages = Pages::open(path, Versions::Present, stated).map_err(|refused| refused.of(path, damage))?;
+    let damage = file::without_advice(damage);
     let write = || {
         let path = fs::canonicalize(path).map_err(unavailable)?;
+        file::refuse_without_name_to_keep(&path)?;
         let unfinished = Unfinished::instead(&path)?;
-        unfinished.belongs_to_the_owner_of(&path).map_err(|error| cannot_make(&path, &error))?;
+        unfinished.belongs_to_the_owner_of(&path)?;
         let db = unfinished.database(Builder::new().set_cache_size(cache_bytes))?;
         file::prepare_version(&db, SCHEMA_VERSION)?;
         let copied = copy(&pages, &db)?;
@@ -83,14 +102,18 @@ pub(super) fn salvage(
         Ok((path, unfinished, copied))
     };
     let (path, unfinished, copied) = write().map_err(|error: StoreError| {
+        let why = match error {
+            StoreError::Unavailable(why) => why,
+            error => error.to_string(),
+        };
         StoreError::Unavailable(format!(
-            "{damage}; what can be read of it could not be written to a new file beside it: {error}"
+            "{damage}; what can be read of it could not be written to a new file beside it: {why}"
         ))
     })?;
     let lost = pages.count().saturating_sub(copied.rows);
     if loss == Loss::Small && lost.saturating_mul(ONE_IN) > copied.rows {
         return Err(StoreError::DamagedStore(format!(
-            "{damage}; {} of {} rows can be read, and `rental-cli store repair` keeps them",
+            "{damage}; {} of {} rows can be read, and `rental-cli store repair` keeps them; or restore it from a backup",
             copied.rows,
             pages.count()
         )));

@@ -38,6 +38,7 @@ pub(super) struct InFile {
 
 impl Source for InFile {
     fn open(&mut self, absent: Absent, watch: &Watch) -> Result<Database, StoreError> {
+        file::refuse_other_kinds(&self.path)?;
         // Only the first time: this process has had the file open since.
         if absent == Absent::Create {
             closed_file::refuse_other_version(&self.path, self.cache_bytes, self.versions)?;
