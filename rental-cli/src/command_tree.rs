@@ -99,7 +99,14 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), Failure> {
     };
     let filter = matches.get_one::<String>("jq").map(|expression| Filter::compile(expression)).transpose()?;
     let out = Output::new(matches.get_flag("json"), matches.get_flag("quiet"), filter);
-    let out = out.with_columns(fields::columns(leaf(group_matches)));
+    let columns = fields::columns(leaf(group_matches));
+    if matches.contains_id("jq") && !columns.is_empty() {
+        return Err(Failure::Usage(
+            "--jq filters the JSON, which has every field, and --columns chooses columns of the table: use one of them"
+                .into(),
+        ));
+    }
+    let out = out.with_columns(columns);
     let out = if matches.get_flag("no_pager") { out.without_pager() } else { out };
     let Some(group) = GROUPS.iter().chain(SINGLE_COMMANDS).find(|group| group.name == name) else {
         return match name {
@@ -122,7 +129,12 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), Failure> {
 fn global_args() -> [Arg; 9] {
     let global = |arg: Arg| arg.global(true).help_heading("Global options");
     [
-        global(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print the API's response as JSON")),
+        global(
+            Arg::new("json")
+                .long("json")
+                .action(ArgAction::SetTrue)
+                .help("Print the API's response as JSON, with every field"),
+        ),
         global(
             Arg::new("jq")
                 .long("jq")

@@ -41,7 +41,9 @@ fn run() -> Result<(), Failure> {
         return Ok(());
     }
     output::style::apply_color_flag();
-    let matches = command_tree::command().try_get_matches()?;
+    let matches = command_tree::command()
+        .try_get_matches()
+        .map_err(|error| failure::synonyms::with_tip(error, &command_tree::command()))?;
     command_tree::dispatch(&matches)
 }
 

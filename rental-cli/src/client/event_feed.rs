@@ -8,7 +8,10 @@ use crate::{
     client::{access::Access, api::Api, request::Request},
     config::values::Since,
     failure::Failure,
-    output::record::{self, Page, Record, next_page},
+    output::{
+        record::{self, Page, Record, next_page},
+        references::recognized,
+    },
     text::printable,
 };
 use rental_core::value::{EventId, Timestamp};
@@ -59,6 +62,8 @@ pub(crate) struct Event {
     pub(crate) kind: String,
     /// Id of the object in `data`.
     pub(crate) object_id: String,
+    /// What a person calls that object.
+    pub(crate) about: Option<String>,
     /// When its request arrived, from the event's id.
     pub(crate) at: Timestamp,
     /// The event's JSON, byte for byte as webhooks deliver it.
@@ -73,12 +78,7 @@ impl Event {
             id: EventId,
             r#type: String,
             created: i64,
-            data: Object,
-        }
-        #[derive(Deserialize)]
-        struct Object {
-            #[serde(default)]
-            id: String,
+            data: Record,
         }
         let members: Members = serde_json::from_str(raw.get())
             .map_err(|error| Failure::Unreadable(format!("the response is not an event: {error}")))?;
@@ -96,7 +96,8 @@ impl Event {
         Ok(Self {
             id: members.id,
             kind: printable(&members.r#type),
-            object_id: printable(&members.data.id),
+            object_id: members.data.text("id").unwrap_or_default(),
+            about: recognized(&members.data),
             at: Timestamp::from_millis(at),
             body: raw.get().to_owned(),
         })

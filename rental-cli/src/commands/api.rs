@@ -40,8 +40,9 @@ fn command() -> Command {
         .default_value("application/json")
         .help("Media type of the body");
     let command = Command::new(COMMAND.name)
-        .about("Send a request to any path of the API and print the response")
-        .args([method, path, data, media]);
+        .about("Send a request to any path of the API and print the response, which is JSON; --jq filters it")
+        .args([method, path, data, media])
+        .arg(columns());
     with_examples(
         collection::writing(command),
         &[
@@ -50,6 +51,14 @@ fn command() -> Command {
             "rental-cli api GET /admin/v1/organizations",
         ],
     )
+}
+
+/// Refuses `--columns`, which the commands have that print tables.
+fn columns() -> Arg {
+    let refuse = |_: &str| {
+        Err::<String, _>("`api` prints JSON: choose members with --jq, such as --jq '.data[] | [.id, .name]'")
+    };
+    Arg::new("columns").long("columns").value_name("NAMES").hide(true).value_parser(refuse)
 }
 
 fn method(text: &str) -> Result<Method, String> {

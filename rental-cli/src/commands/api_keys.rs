@@ -51,17 +51,20 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     match verb {
         "create" => create(matches, session),
         "rotate" => {
-            let id = collection::text(matches, "id");
-            collection::confirm_replacing(matches, &format!("API key {id}"))?;
             let keeper = Keeper::read(matches, true, session)?;
+            let id = &COLLECTION.id(matches, session)?;
+            collection::confirm_replacing(matches, || {
+                Ok(format!("API key {}", COLLECTION.called(id, matches, session)?))
+            })?;
             let request =
                 Request::post(Access::Operator, &[SPEC.plural, id, verb], Some(collection::overlap_body(matches)));
             keeper.shown_once(&session.send(&request.with_idempotency_key(collection::chosen_key(matches)))?, session)
         }
         "revoke" => {
-            let id = collection::text(matches, "id");
-            confirm::confirm_on_terminal(matches, &format!("Revoke API key {id}, which stops working at once"))?;
-            COLLECTION.act(verb, None, matches, session).map(drop)
+            let id = COLLECTION.id(matches, session)?;
+            let called = COLLECTION.called(&id, matches, session)?;
+            confirm::confirm_on_terminal(matches, &format!("Revoke API key {called}, which stops working at once"))?;
+            COLLECTION.act_on(&id, verb, None, matches, session).map(drop)
         }
         _ => COLLECTION.run(verb, matches, session),
     }

@@ -4,6 +4,7 @@ use crate::{
     client::{access::Access, request::Request},
     commands::{
         collection::{self, chosen_key, text},
+        fields,
         group::with_examples,
         json_text::JsonText,
         session::Session,
@@ -24,7 +25,9 @@ pub(super) fn commands() -> [Command; 2] {
         "rental-cli vehicles assign ID --none",
     ];
     let about = "Show which transponders and plates a vehicle has and had, and when (operator)";
-    let show = with_examples(Command::new("assignments").about(about).arg(collection::id(&SPEC)), &show);
+    let columns = || fields::columns_among(COLUMNS);
+    let shown = Command::new("assignments").about(about).arg(collection::id(&SPEC)).arg(columns());
+    let show = with_examples(shown, &show);
     let about = "Replace the transponders and plates that a vehicle has and had; tolls follow (operator)";
     let list = Arg::new("assignment")
         .long("assignment")
@@ -38,7 +41,7 @@ pub(super) fn commands() -> [Command; 2] {
         .action(ArgAction::SetTrue)
         .conflicts_with("assignment")
         .help("The vehicle has and had none");
-    [show, collection::action(&SPEC, "assign", about, &assign).arg(list).arg(none)]
+    [show, collection::action_that_shows(columns(), &SPEC, "assign", about, &assign).arg(list).arg(none)]
 }
 
 /// Runs `assignments` or `assign`.
@@ -61,9 +64,7 @@ fn show(session: &Session, json: &str) -> Result<(), Failure> {
         return session.out.object(json);
     }
     let list = Record::read(json)?.list("assignments");
-    let cell = |record: &Record, name: &str| session.out.time(record.text(name).unwrap_or_default());
-    let cells = |record: &Record| COLUMNS.iter().map(|name| cell(record, name)).collect();
-    session.out.rows(&COLUMNS, &list.iter().map(cells).collect::<Vec<Vec<String>>>())
+    session.out.records(&COLUMNS, &list)
 }
 
 /// Parses `plate=ABC1234,state=NY,from=2026-06-01T00:00:00Z`. The server checks the values.

@@ -29,10 +29,8 @@ pub(super) fn commands() -> [Command; 2] {
     });
     let available = with_examples(Command::new("available").about(about).args(nights()).args(shown), &available);
     let about = "Show the rentals and blocks that hold a vehicle between two days, and whose rental had it";
-    [
-        available,
-        with_examples(Command::new("calendar").about(about).arg(collection::id(&SPEC)).args(nights()), &calendar),
-    ]
+    let shown = Command::new("calendar").about(about).arg(collection::id(&SPEC)).args(nights());
+    [available, with_examples(shown.arg(fields::columns_among(COLUMNS)), &calendar)]
 }
 
 /// `--from` and `--to`. The server checks the days.
@@ -65,7 +63,5 @@ pub(super) fn run(verb: &str, matches: &ArgMatches, session: &Session) -> Result
         return session.out.json_list(&json);
     }
     let list = Record::read(&json)?.list("data");
-    let cell = |record: &Record, name: &str| session.out.time(record.text(name).unwrap_or_default());
-    let cells = |record: &Record| COLUMNS.iter().map(|name| cell(record, name)).collect();
-    session.out.rows(&COLUMNS, &list.iter().map(cells).collect::<Vec<Vec<String>>>())
+    session.out.records(&COLUMNS, &list)
 }

@@ -1,5 +1,6 @@
-//! Objects of a fleet by what people call them, so that nobody has to copy ids: a vehicle by its plate, a customer by email
-//! address or full name, a rental by its booking id, a toll or violation by the agency's number.
+//! Objects by what people call them, so that nobody has to copy ids: a vehicle by its plate or name, a customer by email
+//! address or full name, a rental by its booking id, a toll or violation by the agency's number, a block or calendar feed
+//! by its vehicle, an operator or API key by its name, a webhook endpoint by its URL.
 
 use crate::{
     client::{access::Access, api::Api, request::Request},
@@ -7,62 +8,133 @@ use crate::{
     failure::Failure,
     output::record::{self, Page, Record},
 };
-use rental_core::{resources::customer, schema::ResourceSpec};
+use rental_core::{resources::vehicle, schema::ResourceSpec};
 
 /// How people name the objects of a resource.
 struct Naming {
     object: &'static str,
-    /// The filter of its list.
-    param: &'static str,
-    /// The same for people.
-    called: &'static str,
+    access: Access,
+    /// Where a text is looked up, one after the other until an object is found.
+    ways: &'static [Way],
+    /// The names for the help of a command.
+    names: &'static str,
     /// What stands for the value of a flag.
     placeholder: &'static str,
     /// The next step when there is no such object.
     hint: &'static str,
 }
 
-const NAMINGS: [Naming; 5] = [
+/// A way from a text to objects.
+struct Way {
+    by: By,
+    /// What the text is then, for people.
+    called: &'static str,
+    /// Whether a text can be it.
+    fits: fn(&str) -> bool,
+}
+
+enum By {
+    /// A filter of the list.
+    Filter(&'static str),
+    /// A field that no filter is for. Pages of the list are read, up to a bound.
+    Field(&'static str),
+    /// The vehicle that it is of, by plate or name. Of objects with one of these words as status, the list has these only.
+    Vehicle(Option<&'static str>),
+}
+
+const fn way(by: By, called: &'static str) -> Way {
+    Way { by, called, fits: |_| true }
+}
+
+const NAMINGS: &[Naming] = &[
     Naming {
         object: "vehicle",
-        param: "plate",
-        called: "the plate",
-        placeholder: "ID|PLATE",
-        hint: "`rental-cli vehicles list --all` shows plates and ids",
+        access: Access::Organization,
+        ways: &[way(By::Filter("plate"), "the plate"), way(By::Field("name"), "the name")],
+        names: "plate, name",
+        placeholder: "ID|PLATE|NAME",
+        hint: "`rental-cli vehicles list --all` shows names, plates and ids",
     },
     Naming {
         object: "customer",
-        param: "email",
-        called: "the email address",
+        access: Access::Organization,
+        ways: &[
+            Way { by: By::Filter("email"), called: "the email address", fits: |text| text.contains('@') },
+            Way { by: By::Field("full_name"), called: "the full name", fits: |text| !text.contains('@') },
+        ],
+        names: "email address, full name",
         placeholder: "ID|EMAIL|NAME",
         hint: "`rental-cli customers list --all` shows names, email addresses and ids",
     },
     Naming {
         object: "rental",
-        param: "booking_id",
-        called: "the booking id",
+        access: Access::Organization,
+        ways: &[way(By::Filter("booking_id"), "the booking id")],
+        names: "booking id",
         placeholder: "ID|BOOKING",
         hint: "`rental-cli rentals list --all --columns booking_id,customer,vehicle,id` shows booking ids and ids",
     },
     Naming {
         object: "toll",
-        param: "transaction_id",
-        called: "the transaction number",
+        access: Access::Organization,
+        ways: &[way(By::Filter("transaction_id"), "the transaction number")],
+        names: "transaction number",
         placeholder: "ID|NUMBER",
         hint: "`rental-cli tolls list --all --columns transaction_id,agency,amount,id` shows numbers and ids",
     },
     Naming {
         object: "violation",
-        param: "summons_number",
-        called: "the summons number",
+        access: Access::Organization,
+        ways: &[way(By::Filter("summons_number"), "the summons number")],
+        names: "summons number",
         placeholder: "ID|NUMBER",
         hint: "`rental-cli violations list --all` shows numbers and ids",
+    },
+    Naming {
+        object: "block",
+        access: Access::Organization,
+        ways: &[way(By::Vehicle(Some("active")), "the vehicle")],
+        names: "plate or name of its vehicle,",
+        placeholder: "ID|PLATE|NAME",
+        hint: "`rental-cli blocks list --vehicle PLATE` shows the blocks of a vehicle, their days and ids",
+    },
+    Naming {
+        object: "calendar_feed",
+        access: Access::Organization,
+        ways: &[way(By::Vehicle(None), "the vehicle")],
+        names: "plate or name of its vehicle,",
+        placeholder: "ID|PLATE|NAME",
+        hint: "`rental-cli calendar-feeds list --vehicle PLATE` shows the calendar feeds of a vehicle and their ids",
+    },
+    Naming {
+        object: "operator",
+        access: Access::Operator,
+        ways: &[way(By::Field("name"), "the name")],
+        names: "name",
+        placeholder: "ID|NAME",
+        hint: "`rental-cli operators list --all` shows names and ids",
+    },
+    Naming {
+        object: "api_key",
+        access: Access::Operator,
+        ways: &[way(By::Field("name"), "the name")],
+        names: "name",
+        placeholder: "ID|NAME",
+        hint: "`rental-cli api-keys list --organization ID --all` shows names and ids",
+    },
+    Naming {
+        object: "webhook_endpoint",
+        access: Access::Operator,
+        ways: &[Way { by: By::Field("url"), called: "the URL", fits: |text| text.contains("://") }],
+        names: "URL",
+        placeholder: "ID|URL",
+        hint: "`rental-cli webhook-endpoints list --organization ID --all` shows URLs and ids",
     },
 ];
 
 /// Ids that an error lists.
 const MOST_LISTED: usize = 5;
-/// Maximum number of pages of customers that are read to find a name.
+/// Maximum number of pages that are read to find a name.
 const MAX_PAGES: usize = 100;
 
 fn naming(object: &str) -> Option<&'static Naming> {
@@ -74,10 +146,9 @@ pub(crate) fn placeholder(object: &str) -> Option<&'static str> {
     Some(naming(object)?.placeholder)
 }
 
-/// The names of a resource for the help of a command: `plate`, or `email address or full name`.
-pub(crate) fn names(object: &str) -> Option<String> {
-    let words = naming(object)?.called.trim_start_matches("the ");
-    Some(if object == customer::SPEC.object { format!("{words}, full name") } else { words.to_owned() })
+/// The names of a resource for the help of a command: `plate, name`.
+pub(crate) fn names(object: &str) -> Option<&'static str> {
+    Some(naming(object)?.names)
 }
 
 /// The id of the one object that a text names. An id is returned as it is, without a request.
@@ -85,33 +156,71 @@ pub(crate) fn resolve(api: &Api, spec: &'static ResourceSpec, text: &str) -> Res
     let Some(naming) = naming(spec.object).filter(|_| !text.is_empty() && !is_id(text)) else {
         return Ok(text.to_owned());
     };
-    let is_name = spec.object == customer::SPEC.object && !text.contains('@');
-    let found = if is_name { with_name(api, spec, text) } else { with_field(api, spec, naming.param, text) };
-    let ids = found.map_err(|failure| needs_a_key(failure, spec, text))?;
-    match ids.as_slice() {
-        [id] => Ok(id.clone()),
-        ids => {
-            let called = if is_name { "the full name" } else { naming.called };
-            Err(unresolved(spec, (called, text), ids, naming.hint))
+    let mut tried = Vec::new();
+    for way in naming.ways.iter().filter(|way| (way.fits)(text)) {
+        let ids =
+            look_up((api, naming.access), spec, &way.by, text).map_err(|failure| needs_a_key(failure, spec, text))?;
+        match ids.as_slice() {
+            [] => tried.push(way.called),
+            [id] => return Ok(id.clone()),
+            ids => return Err(ambiguous(spec, (way.called, text), ids)),
+        }
+    }
+    if tried.is_empty() {
+        return Ok(text.to_owned());
+    }
+    let called = tried.join(" or ");
+    let problem = format!("no {} has {called} {text:?}, and it is not an id", spoken(spec.object));
+    Err(Failure::Unsuccessful { kind: "not_found", problem, hint: naming.hint })
+}
+
+/// A name of the API as English words.
+fn spoken(name: &str) -> String {
+    name.replace("api_", "API ").replace('_', " ")
+}
+
+/// The ids of the objects that a text names in one way.
+fn look_up((api, access): (&Api, Access), spec: &ResourceSpec, by: &By, text: &str) -> Result<Vec<String>, Failure> {
+    match by {
+        By::Filter(param) => filtered((api, access), spec, &[(param, text)]),
+        By::Field(field) => with_field((api, access), spec, field, text),
+        By::Vehicle(status) => {
+            let vehicle = resolve(api, &vehicle::SPEC, text)?;
+            let status = status.map(|status| ("status", status));
+            filtered(
+                (api, access),
+                spec,
+                &[Some(("vehicle", vehicle.as_str())), status].into_iter().flatten().collect::<Vec<_>>(),
+            )
         }
     }
 }
 
-fn with_field(api: &Api, spec: &ResourceSpec, param: &str, text: &str) -> Result<Vec<String>, Failure> {
+fn filtered(
+    (api, access): (&Api, Access),
+    spec: &ResourceSpec,
+    filters: &[(&str, &str)],
+) -> Result<Vec<String>, Failure> {
     let limit = (MOST_LISTED + 1).to_string();
-    let query = vec![(param.to_owned(), text.to_owned()), ("limit".to_owned(), limit)];
-    let page =
-        Page::read(&record::json(api.send(&Request::get(Access::Organization, &[spec.plural]).with_query(query))?)?)?;
+    let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    let query = filters.iter().copied().chain([("limit", limit.as_str())]).map(owned).collect();
+    let page = Page::read(&record::json(api.send(&Request::get(access, &[spec.plural]).with_query(query))?)?)?;
     let ids = page.data.iter().map(|raw| Ok(Record::read(raw.get())?.text("id")));
     Ok(ids.collect::<Result<Vec<_>, Failure>>()?.into_iter().flatten().collect())
 }
 
-/// The ids of the customers with exactly this name. The API has no filter for names: all pages are read, up to a bound.
-fn with_name(api: &Api, spec: &ResourceSpec, name: &str) -> Result<Vec<String>, Failure> {
+/// The ids of the objects with exactly this text in a field. The API has no filter for it: all pages are read, up to a
+/// bound. What is revoked has no name any more.
+fn with_field(
+    (api, access): (&Api, Access),
+    spec: &ResourceSpec,
+    field: &str,
+    text: &str,
+) -> Result<Vec<String>, Failure> {
     let mut ids = Vec::new();
-    let is_complete = pages::each_object((api, Access::Organization), &[spec.plural], &[], MAX_PAGES, |raw| {
+    let is_complete = pages::each_object((api, access), &[spec.plural], &[], MAX_PAGES, |raw| {
         let record = Record::read(raw.get())?;
-        if record.text("full_name").as_deref() == Some(name) {
+        if record.text(field).as_deref() == Some(text) && record.text("revoked_at").is_none() {
             ids.extend(record.text("id"));
         }
         Ok(ids.len() <= MOST_LISTED)
@@ -120,33 +229,43 @@ fn with_name(api: &Api, spec: &ResourceSpec, name: &str) -> Result<Vec<String>, 
         return Ok(ids);
     }
     let read = MAX_PAGES * pages::MAX_LIMIT as usize;
-    let problem = format!("there are more than {read} customers, so {name:?} was not looked up in all of them");
-    Err(Failure::Unsuccessful { kind: "ambiguous_name", problem, hint: "use the email address or the id" })
+    let many = spoken(spec.plural);
+    let problem = format!("there are more than {read} {many}, so {text:?} was not looked up in all of them");
+    Err(Failure::Unsuccessful { kind: "ambiguous_name", problem, hint: other_name(spec) })
+}
+
+/// What else names an object that has the same name as another one, or that was not found.
+fn other_name(spec: &ResourceSpec) -> &'static str {
+    match spec.object {
+        "customer" => "use the email address or the id",
+        "vehicle" => "use the plate or the id",
+        _ => "use the id",
+    }
 }
 
 /// Says what an API key is needed for, in commands of operators too.
 fn needs_a_key(failure: Failure, spec: &ResourceSpec, text: &str) -> Failure {
     match failure {
-        Failure::NoCredential { problem, hint } => {
-            let problem =
-                format!("{text:?} is not an id, and an API key is needed to look up the {}: {problem}", spec.object);
+        Failure::NoCredential { problem, hint }
+            if naming(spec.object).is_none_or(|naming| naming.access == Access::Organization) =>
+        {
+            let problem = format!(
+                "{text:?} is not an id, and an API key is needed to look up the {}: {problem}",
+                spoken(spec.object)
+            );
             Failure::NoCredential { problem, hint }
         }
         other => other,
     }
 }
 
-/// Why a text does not lead to one object.
-fn unresolved(spec: &ResourceSpec, (called, text): (&str, &str), ids: &[String], hint: &'static str) -> Failure {
-    if ids.is_empty() {
-        let problem = format!("no {} has {called} {text:?}, and it is not an id", spec.object);
-        return Failure::Unsuccessful { kind: "not_found", problem, hint };
-    }
+/// A text names more than one object.
+fn ambiguous(spec: &ResourceSpec, (called, text): (&str, &str), ids: &[String]) -> Failure {
     let (count, more) = match ids.get(..MOST_LISTED) {
         Some(_) if ids.len() > MOST_LISTED => (format!("more than {MOST_LISTED}"), ", ..."),
         _ => (ids.len().to_string(), ""),
     };
     let listed = ids.iter().take(MOST_LISTED).cloned().collect::<Vec<_>>().join(", ");
-    let problem = format!("{count} {} have {called} {text:?}: {listed}{more}", spec.plural);
+    let problem = format!("{count} {} have {called} {text:?}: {listed}{more}", spoken(spec.plural));
     Failure::Unsuccessful { kind: "ambiguous_name", problem, hint: "use the id of the one that you mean" }
 }

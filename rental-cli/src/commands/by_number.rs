@@ -37,6 +37,18 @@ pub(crate) fn organization() -> Arg {
     fields::organization("Organization of the number; not needed with an id")
 }
 
+/// The flag with the organization for a command that names an object by its number; nothing where no flag was given.
+pub(crate) fn organization_flag(matches: &ArgMatches) -> String {
+    let given = matches.get_one::<String>("organization");
+    given.map(|text| format!(" --organization {}", word(text))).unwrap_or_default()
+}
+
+/// A text as a word of a command line.
+fn word(text: &str) -> String {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    if is_plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
 /// The id of an object that is named by its number or its id.
 pub(crate) fn resolve(
     spec: &'static ResourceSpec,

@@ -62,8 +62,10 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         }
         "poll" => COLLECTION.act(verb, None, matches, session).map(drop),
         "delete" => {
-            let id = text(matches, "id");
-            confirm::confirm(matches, &format!("Delete calendar feed {id} and cancel its blocks"))?;
+            let question = |feed: &str| format!("Delete calendar feed {feed} and cancel its blocks");
+            confirm::needs_yes(matches, &question(text(matches, "id")))?;
+            let id = &COLLECTION.id(matches, session)?;
+            confirm::confirm(matches, &question(&COLLECTION.called(id, matches, session)?))?;
             let request = Request::delete(Access::Organization, &[SPEC.plural, id]);
             session.object(&request.with_idempotency_key(chosen_key(matches))).map(drop)
         }

@@ -99,16 +99,21 @@ pub(super) fn paths(arg: Arg) -> Arg {
     arg.add(ArgValueCandidates::new(move || known.iter().map(CompletionCandidate::new).collect()))
 }
 
-/// The fields by which people name the objects of a collection, so that no id is offered for an object that has one.
-const CALLED: [(&str, &str); 7] = [
-    ("vehicles", "plate"),
-    ("customers", "email"),
-    ("rentals", "booking_id"),
-    ("tolls", "transaction_id"),
-    ("violations", "summons_number"),
-    ("invoices", "invoice_number"),
-    ("credit_notes", "credit_note_number"),
+/// The fields by which people name the objects of a collection. The first one that an object has is offered; the other ones, and
+/// its id, where somebody begins to type one.
+const CALLED: [(&str, &[&str]); 9] = [
+    ("vehicles", &["plate", "name"]),
+    ("customers", &["email", "full_name"]),
+    ("rentals", &["booking_id"]),
+    ("tolls", &["transaction_id"]),
+    ("violations", &["summons_number"]),
+    ("invoices", &["invoice_number"]),
+    ("credit_notes", &["credit_note_number"]),
+    ("operators", &["name"]),
+    ("api_keys", &["name"]),
 ];
+/// Collections whose objects are named by their vehicle.
+const OF_VEHICLES: [&str; 2] = ["blocks", "calendar_feeds"];
 
 fn listed(plural: &str, with_ids: bool) -> Option<Vec<CompletionCandidate>> {
     let matches = typed_so_far()?;
@@ -120,27 +125,36 @@ fn listed(plural: &str, with_ids: bool) -> Option<Vec<CompletionCandidate>> {
         "events" | "deliveries" => (Access::Operator, vec!["organizations", settings.organization().ok()?, plural]),
         _ => (Access::Organization, vec![plural]),
     };
-    let request = Request::get(access, &path).with_query(vec![("limit".into(), MOST.into())]);
-    let response = session::api(&settings, &matches).get_within(&request, TIME).and_then(json).ok()?;
-    let page = Page::read(&response).ok()?;
-    let called = CALLED.iter().find(|(known, _)| *known == plural).map(|(_, field)| *field);
+    let api = session::api(&settings, &matches);
+    let read = |path: &[&str]| {
+        let request = Request::get(access, path).with_query(vec![("limit".into(), MOST.into())]);
+        let page = Page::read(&api.get_within(&request, TIME).and_then(json).ok()?).ok()?;
+        Some(page.data.iter().filter_map(|object| Record::read(object.get()).ok()).collect::<Vec<_>>())
+    };
+    let records = read(&path)?;
+    let mut vehicles = if OF_VEHICLES.contains(&plural) { read(&["vehicles"])? } else { Vec::new() };
+    vehicles.retain(|vehicle| records.iter().any(|record| record.text("vehicle_id") == vehicle.text("id")));
     let offered = |record: &Record, value: String| {
         let about = [references::name_of(record), record.text("type"), record.text("status")];
         let about: Vec<String> = about.into_iter().flatten().filter(|text| *text != value).collect();
         let help = (!about.is_empty()).then(|| about.join(", ").into());
         CompletionCandidate::new(word(&value)).help(help)
     };
-    let candidate = |record: &Record| {
-        let name = called.and_then(|field| record.text(field)).filter(|name| !name.is_empty());
-        let id = record.text("id").filter(|_| with_ids || name.is_none());
-        [name, id].into_iter().flatten().map(|value| offered(record, value)).collect::<Vec<_>>()
+    let candidate = |record: &Record, plural: &str, id: Option<String>| {
+        let called = CALLED.iter().find(|(known, _)| *known == plural).map_or(&[][..], |(_, fields)| fields);
+        let names = called.iter().filter_map(|field| record.text(field)).filter(|name| !name.is_empty());
+        let names: Vec<String> = names.chain(id).collect();
+        let shown = if with_ids { names.len() } else { 1 };
+        names.into_iter().take(shown).map(|value| offered(record, value)).collect::<Vec<_>>()
     };
-    let records: Vec<Record> = page.data.iter().filter_map(|object| Record::read(object.get()).ok()).collect();
     let names = records.iter().filter(|_| plural == "organizations").filter_map(|record| {
         let help = record.text("id").map(Into::into);
         Some(CompletionCandidate::new(word(&record.text("name")?)).help(help))
     });
-    Some(records.iter().flat_map(candidate).chain(names).collect())
+    let of_vehicles = vehicles.iter().flat_map(|vehicle| candidate(vehicle, "vehicles", None));
+    let own = records.iter().filter(|_| with_ids || vehicles.is_empty());
+    let own = own.flat_map(|record| candidate(record, plural, record.text("id")));
+    Some(of_vehicles.chain(own).chain(names).collect())
 }
 
 /// A name as a word of a command line. bash inserts candidates as they are, so it gets them quoted.

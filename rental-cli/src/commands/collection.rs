@@ -12,6 +12,7 @@ use crate::{
     config::values::{self, Since},
     edge,
     failure::Failure,
+    output::{record::Record, references},
 };
 use clap::{Arg, ArgMatches, Command};
 use rental_core::{
@@ -74,7 +75,19 @@ pub(crate) fn action(
     about: &'static str,
     examples: &[&str],
 ) -> Command {
-    with_examples(writing(Command::new(verb).about(about).arg(id(spec)).arg(fields::columns_of(spec))), examples)
+    action_that_shows(fields::columns_of(spec), spec, verb, about, examples)
+}
+
+/// The same for an action whose response is another object: `columns` is its `--columns`.
+pub(crate) fn action_that_shows(
+    columns: Arg,
+    spec: &'static ResourceSpec,
+    verb: &'static str,
+    about: &'static str,
+    examples: &[&str],
+) -> Command {
+    let command = Command::new(verb).about(about).arg(id(spec)).arg(columns.display_order(900));
+    with_examples(writing(command), examples)
 }
 
 /// Adds `--expires-in` to the command that creates a key or token.
@@ -121,11 +134,14 @@ pub(crate) fn overlap_body(matches: &ArgMatches) -> String {
     format!("{{\"overlap_seconds\":{}}}", overlap.as_secs())
 }
 
-/// Asks on a terminal when there is no overlap: what is replaced, such as `API key ID`, stops working at once.
-pub(crate) fn confirm_replacing(matches: &ArgMatches, what: &str) -> Result<(), Failure> {
+/// Asks on a terminal when there is no overlap: what is replaced stops working at once. `what` says it, such as `API key ID`.
+pub(crate) fn confirm_replacing(
+    matches: &ArgMatches,
+    what: impl FnOnce() -> Result<String, Failure>,
+) -> Result<(), Failure> {
     match matches.get_one::<Duration>("overlap") {
         Some(overlap) if overlap.is_zero() => {
-            confirm::confirm_on_terminal(matches, &format!("Replace {what}, which stops working at once"))
+            confirm::confirm_on_terminal(matches, &format!("Replace {}, which stops working at once", what()?))
         }
         _ => Ok(()),
     }
@@ -194,12 +210,23 @@ impl Collection {
     }
 
     /// The id of the object that a command names.
-    fn id(&self, matches: &ArgMatches, session: &Session) -> Result<String, Failure> {
+    pub(crate) fn id(&self, matches: &ArgMatches, session: &Session) -> Result<String, Failure> {
         let text = text(matches, "id");
         if self.spec.object == organization::SPEC.object {
             return session.organization_id(text).map(str::to_owned);
         }
         session.object_id(self.spec, text)
+    }
+
+    /// An object as the question before a command names it: `"Website" (ID)`. Where a person is asked, the server is asked
+    /// first, so that nobody answers a question about an object that does not exist.
+    pub(crate) fn called(&self, id: &str, matches: &ArgMatches, session: &Session) -> Result<String, Failure> {
+        if !confirm::asks_on_terminal(matches) {
+            return Ok(id.to_owned());
+        }
+        let object = session.send(&Request::get(self.access, &[self.spec.plural, id]))?;
+        let name = references::name_of(&Record::read(&object)?).filter(|name| !name.is_empty());
+        Ok(name.map_or_else(|| id.to_owned(), |name| format!("{name:?} ({id})")))
     }
 
     /// Creates an object, prints it, and returns its JSON.
@@ -217,7 +244,19 @@ impl Collection {
         matches: &ArgMatches,
         session: &Session,
     ) -> Result<String, Failure> {
-        let request = Request::post(self.access, &[self.spec.plural, &self.id(matches, session)?, word], body);
+        self.act_on(&self.id(matches, session)?, word, body, matches, session)
+    }
+
+    /// The same for the object with this id.
+    pub(crate) fn act_on(
+        &self,
+        id: &str,
+        word: &str,
+        body: Option<String>,
+        matches: &ArgMatches,
+        session: &Session,
+    ) -> Result<String, Failure> {
+        let request = Request::post(self.access, &[self.spec.plural, id, word], body);
         session.object(&request.with_idempotency_key(chosen_key(matches)))
     }
 

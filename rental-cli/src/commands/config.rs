@@ -1,7 +1,7 @@
 //! `config`: manages profiles. Sends no requests.
 
 use crate::{
-    commands::{candidates, collection, group::with_examples},
+    commands::{candidates, collection, fields, group::with_examples},
     config::{
         private_file,
         profiles::{self, KEYS, Profile, Profiles},
@@ -15,6 +15,11 @@ use clap::{Arg, ArgMatches, Command};
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
+
+/// Columns of the list of profiles.
+const PROFILE: [&str; 6] = ["name", "current", "base_url", "organization", "admin_token_file", "api_key_file"];
+/// Columns of the settings.
+const SETTING: [&str; 3] = ["setting", "value", "from"];
 
 /// Builds the group.
 pub(crate) fn command() -> Command {
@@ -42,8 +47,12 @@ pub(crate) fn command() -> Command {
                 .arg(text("api-key-file", "FILE").help("File that holds an API key")),
         )
         .subcommand(sub("use", "Make a profile the default", &choose).arg(name().required(true)))
-        .subcommand(sub("list", "List profiles", &list))
-        .subcommand(sub("get", "Show the effective settings and where each comes from", &get).arg(name()))
+        .subcommand(sub("list", "List profiles", &list).arg(fields::columns_among(PROFILE)))
+        .subcommand(
+            sub("get", "Show the effective settings and where each comes from", &get)
+                .arg(name())
+                .arg(fields::columns_among(SETTING)),
+        )
         .subcommand(sub("remove", "Remove a profile; its secret files are kept", &remove).arg(name().required(true)))
         .subcommand(sub("path", "Print the path of the configuration file", &path));
     with_examples(command, &[set[0], choose[0], get[0]])
@@ -189,7 +198,7 @@ fn list(out: &Output) -> Result<(), Failure> {
         out.note("no profiles; next: rental-cli config set NAME --base-url URL");
         return Ok(());
     }
-    out.rows(&["name", "current", "base_url", "organization", "admin_token_file", "api_key_file"], &rows)
+    columns_of_rows(out, &PROFILE, &rows)
 }
 
 /// Prints the effective settings as (name, value, origin).
@@ -231,7 +240,18 @@ fn get(name: Option<&str>, matches: &ArgMatches, out: &Output) -> Result<(), Fai
             vec![name.to_owned(), value, origin]
         })
         .collect();
-    out.rows(&["setting", "value", "from"], &rows)
+    columns_of_rows(out, &SETTING, &rows)
+}
+
+/// Prints rows with all of these columns: those that `--columns` names, else all.
+fn columns_of_rows(out: &Output, names: &[&str], rows: &[Vec<String>]) -> Result<(), Failure> {
+    let columns = out.columns_or(names);
+    let cell = |row: &Vec<String>, name: &&str| {
+        let at = names.iter().position(|known| known == name);
+        at.and_then(|at| row.get(at)).cloned().unwrap_or_default()
+    };
+    let rows: Vec<_> = rows.iter().map(|row| columns.iter().map(|name| cell(row, name)).collect()).collect();
+    out.rows(&columns, &rows)
 }
 
 fn path(out: &Output) -> Result<(), Failure> {

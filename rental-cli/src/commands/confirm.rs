@@ -21,13 +21,16 @@ fn flag(help: &'static str) -> Arg {
 /// Asks on a terminal whether to do this; `what` is the question without its question mark. Returns when the answer is
 /// yes. Without a terminal nobody can answer, so `--yes` is required.
 pub(crate) fn confirm(matches: &ArgMatches, what: &str) -> Result<(), Failure> {
-    if matches.get_flag("yes") {
+    needs_yes(matches, what)?;
+    if matches.get_flag("yes") { Ok(()) } else { ask(what) }
+}
+
+/// Refuses what [`confirm`] refuses, for a question that takes requests to put.
+pub(crate) fn needs_yes(matches: &ArgMatches, what: &str) -> Result<(), Failure> {
+    if matches.get_flag("yes") || is_answered() {
         return Ok(());
     }
-    if !is_answered() {
-        return Err(Failure::Usage(format!("{what}? Nothing was done: add --yes, because no terminal can answer")));
-    }
-    ask(what)
+    Err(Failure::Usage(format!("{what}? Nothing was done: add --yes, because no terminal can answer")))
 }
 
 /// The same for commands that scripts used before there was a question: without a terminal, they act at once.

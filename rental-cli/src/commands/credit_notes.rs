@@ -70,7 +70,9 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
             body.replace("invoice_id", &invoice);
             place_lines(&mut body, &invoice, session)?;
             let path = [organization::SPEC.plural, session.organization(matches)?, SPEC.plural];
-            Request::post(Access::Operator, &path, Some(body.into_json()))
+            let request = Request::post(Access::Operator, &path, Some(body.into_json()));
+            let made = session.object(&request.with_idempotency_key(chosen_key(matches)))?;
+            return note_next(&made, matches, session);
         }
         "refund" => {
             let id = by_number::resolve(&SPEC, text(matches, "id"), (Access::Operator, matches), session)?;
@@ -101,7 +103,8 @@ pub(super) fn of_invoice() -> Command {
     ];
     let about = "Create a credit note for an invoice: for lines of it, or for all that is left of it";
     let args = fields::field_args(&SPEC, Verb::Create).into_iter().filter(|arg| arg.get_id() != "invoice_id");
-    let command = collection::action(&invoice::SPEC, "credit", about, &examples);
+    let columns = fields::columns_of(&SPEC);
+    let command = collection::action_that_shows(columns, &invoice::SPEC, "credit", about, &examples);
     by_number::operator_id(&invoice::SPEC, command.args(args).arg(confirm::yes_on_terminal()))
 }
 
@@ -115,11 +118,22 @@ pub(super) fn credit(matches: &ArgMatches, session: &Session) -> Result<(), Fail
     }
     let fees = place_lines(&mut body, &id, session)?;
     let request = Request::post(Access::Operator, &[invoice::SPEC.plural, &id, "credit"], Some(body.into_json()));
-    session.object(&request.with_idempotency_key(chosen_key(matches)))?;
+    let made = session.object(&request.with_idempotency_key(chosen_key(matches)))?;
     for (place, description) in fees {
         session.out.note(&format!(
             "line {place} of the invoice, \"{description}\", is not credited: to give the fee back too, use `rental-cli invoices credit {} --line {place}=AMOUNT`",
             text(matches, "id")
+        ));
+    }
+    note_next(&made, matches, session)
+}
+
+/// Says what follows a credit note: the customer gets it, and the money if the invoice was paid.
+fn note_next(made: &str, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    if let Some(number) = Record::read(made)?.text("credit_note_number") {
+        let of = by_number::organization_flag(matches);
+        session.out.note(&format!(
+            "next: rental-cli credit-notes pdf {number}{of} --to {number}.pdf; when money was given back: rental-cli credit-notes refund {number}{of}"
         ));
     }
     Ok(())

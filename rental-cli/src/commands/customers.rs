@@ -4,7 +4,7 @@ use crate::{
     client::{access::Access, request::Request},
     commands::{
         collection::{self, Collection, chosen_key, text},
-        confirm,
+        confirm, fields,
         group::{Group, with_examples},
         session::Session,
     },
@@ -18,6 +18,19 @@ use std::{thread, time::Duration};
 pub(crate) const GROUP: Group = Group { name: "customers", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Organization };
+/// The members of the report of an erasure.
+const REPORT: [&str; 10] = [
+    "organization_id",
+    "customer_id",
+    "status",
+    "rewritten",
+    "kept",
+    "damaged",
+    "erased_at",
+    "completed_at",
+    "invoices",
+    "more_invoices",
+];
 /// Pause between two reads of the report.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -42,7 +55,8 @@ fn command() -> Command {
         .subcommand(collection::create(&SPEC, &create))
         .subcommand(collection::update(&SPEC, &update))
         .subcommand(
-            collection::action(
+            collection::action_that_shows(
+                fields::columns_among(REPORT),
                 &SPEC,
                 "erase",
                 "Erase a customer's personal data everywhere, for good, and print the report (operator; role owner)",
@@ -52,7 +66,10 @@ fn command() -> Command {
             .arg(confirm::yes()),
         )
         .subcommand(with_examples(
-            Command::new("erasure").about("Show the report of an erasure (operator)").arg(collection::id(&SPEC)),
+            Command::new("erasure")
+                .about("Show the report of an erasure (operator)")
+                .arg(collection::id(&SPEC))
+                .arg(fields::columns_among(REPORT)),
             &erasure,
         ));
     with_examples(command, &[list[0], create[0], erase[0]])

@@ -41,10 +41,20 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         "list" => COLLECTION.list(matches, session, &["organizations", session.organization(matches)?, SPEC.plural]),
         "get" if !session.out.json => {
             let request = Request::get(Access::Operator, &[SPEC.plural, text(matches, "id")]);
-            session.out.fields(&with_attempts(&Record::read(&session.send(&request)?)?))
+            let delivery = Record::read(&session.send(&request)?)?;
+            session.out.fields(&chosen(session.out.chosen(), with_attempts(&delivery)))
         }
         _ => COLLECTION.run(verb, matches, session),
     }
+}
+
+/// What `--columns` names of a delivery; `log` are its attempts. All without it.
+fn chosen(names: &[String], fields: Vec<(String, Option<String>)>) -> Vec<(String, Option<String>)> {
+    if names.is_empty() {
+        return fields;
+    }
+    let is = |name: &str, field: &str| if name == "log" { field.starts_with("attempt ") } else { field == name };
+    names.iter().flat_map(|name| fields.iter().filter(move |(field, _)| is(name, field)).cloned()).collect()
 }
 
 /// Members of a delivery, with one line per attempt instead of the log.

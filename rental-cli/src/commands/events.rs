@@ -4,6 +4,7 @@ use crate::{
     client::{access::Access, request::Request},
     commands::{
         collection::{self, Collection, chosen_key, text},
+        fields,
         group::{Group, with_examples},
         json_text::{JsonText, Words},
         session::Session,
@@ -46,8 +47,14 @@ fn command() -> Command {
         .subcommand(list_command)
         .subcommand(collection::get(&SPEC, &get))
         .subcommand(
-            collection::action(&SPEC, "resend", "Send an event again, as a new delivery", &resend)
-                .arg(endpoint().help("Send to this endpoint only [default: all endpoints subscribed to the type]")),
+            collection::action_that_shows(
+                fields::columns_of(&delivery::SPEC),
+                &SPEC,
+                "resend",
+                "Send an event again, as a new delivery",
+                &resend,
+            )
+            .arg(endpoint().help("Send to this endpoint only [default: all endpoints subscribed to the type]")),
         )
         .subcommand(with_examples(
             Command::new("recover")
@@ -60,7 +67,7 @@ fn command() -> Command {
 }
 
 fn endpoint() -> Arg {
-    Arg::new("endpoint").long("endpoint").value_name("ID").value_parser(values::id)
+    Arg::new("endpoint").long("endpoint").value_name("ID|URL").value_parser(values::id)
 }
 
 fn since() -> Arg {
@@ -83,7 +90,8 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
 }
 
 fn resend(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let endpoint = matches.get_one::<String>("endpoint").map(|id| JsonText::string(id));
+    let endpoint = matches.get_one::<String>("endpoint").map(|text| session.object_id(&webhook_endpoint::SPEC, text));
+    let endpoint = endpoint.transpose()?.map(|id| JsonText::string(&id));
     let body = endpoint.map(|id| format!("{{\"endpoint_id\":{}}}", id.as_str()));
     let request = Request::post(Access::Operator, &[SPEC.plural, text(matches, "id"), "resend"], body);
     let json = session.send(&request.with_idempotency_key(chosen_key(matches)))?;
@@ -102,7 +110,7 @@ fn resend(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         session.out.note("nothing was sent: no webhook endpoint of the organization is subscribed to this event");
         return Ok(());
     }
-    let mut list = session.out.list(&delivery::SPEC, &[]);
+    let mut list = session.out.list(&delivery::SPEC, session.out.chosen());
     list.add_page(&made, &Names::default())?;
     list.finish(None)
 }
@@ -125,9 +133,10 @@ struct Recovery {
 
 fn recover(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let since = collection::since(matches, "since").ok_or_else(|| Failure::Usage("no --since given".into()))?;
+    let endpoint = &session.object_id(&webhook_endpoint::SPEC, text(matches, "endpoint"))?;
     let (mut examined, mut resent) = (0, 0);
     let mut progress = Progress::count(None, "events examined");
-    let ended = recover_pages(text(matches, "endpoint"), &since, session, |page| {
+    let ended = recover_pages(endpoint, &since, session, |page| {
         examined += page.examined;
         resent += page.resent;
         progress.add(page.examined);
@@ -139,7 +148,6 @@ fn recover(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
             .note(&format!("stopped after {examined} events, {resent} of them resent; repeat the command to continue"));
     }
     ended?;
-    let endpoint = text(matches, "endpoint");
     session.out.note(&format!(
         "what fails again: rental-cli deliveries list --organization ID --endpoint {endpoint} --status failed"
     ));

@@ -20,9 +20,9 @@ use rental_core::{
     schema::{FieldSpec, Kind, Presence, ResourceSpec},
 };
 
-/// Field with the organization, in bodies of the operator's API.
 /// The flag that chooses what is shown.
 const COLUMNS: &str = "columns";
+/// Field with the organization, in bodies of the operator's API.
 const ORGANIZATION: &str = "organization_id";
 /// What stands for the value of a flag that takes an organization.
 pub(crate) const ID_OR_NAME: &str = "ID|NAME";
@@ -102,13 +102,7 @@ pub(crate) fn list_args(spec: &'static ResourceSpec) -> Vec<Arg> {
             .value_name("CURSOR")
             .help("Start after this cursor: `next_cursor` of the previous page"),
         Arg::new("all").long("all").action(ArgAction::SetTrue).help("Fetch all pages"),
-        Arg::new(COLUMNS)
-            .long(COLUMNS)
-            .value_name("NAMES")
-            .value_delimiter(',')
-            .hide_possible_values(true)
-            .value_parser(PossibleValuesParser::new(columns::choices(spec)))
-            .help("Fields to show, separated by commas; `vehicle` shows the name for `vehicle_id`"),
+        columns_of_list(spec),
     ];
     let ranges = spec.ranges.iter().flat_map(|range| {
         let (value, example) = match spec.field(range.field).map(|field| field.kind) {
@@ -146,13 +140,23 @@ pub(crate) fn query(matches: &ArgMatches, spec: &ResourceSpec) -> Vec<(String, S
 
 /// Builds `--columns` for a command that shows one object.
 pub(crate) fn columns_of(spec: &'static ResourceSpec) -> Arg {
+    columns_among(spec.fields.iter().map(|field| field.name)).display_order(900)
+}
+
+/// Builds `--columns` for a command that shows a list.
+pub(crate) fn columns_of_list(spec: &'static ResourceSpec) -> Arg {
+    let help = "Fields to show, separated by commas; `vehicle` shows the name for `vehicle_id`";
+    columns_among(columns::choices(spec)).help(help)
+}
+
+/// Builds `--columns` for a command that shows what has no description.
+pub(crate) fn columns_among(names: impl IntoIterator<Item = &'static str>) -> Arg {
     Arg::new(COLUMNS)
         .long(COLUMNS)
         .value_name("NAMES")
         .value_delimiter(',')
         .hide_possible_values(true)
-        .display_order(900)
-        .value_parser(PossibleValuesParser::new(spec.fields.iter().map(|field| field.name)))
+        .value_parser(PossibleValuesParser::new(names))
         .help("Fields to show, separated by commas")
 }
 
@@ -399,7 +403,7 @@ mod tests {
     fn required_fields_are_asked_for_at_once() {
         let message = parse(&rental::SPEC, Verb::Create, "").unwrap_err();
         assert!(
-            message.contains("--customer <ID|EMAIL|NAME>") && message.contains("--vehicle <ID|PLATE>"),
+            message.contains("--customer <ID|EMAIL|NAME>") && message.contains("--vehicle <ID|PLATE|NAME>"),
             "{message}"
         );
     }

@@ -12,6 +12,7 @@ use crate::{
         session::Session,
     },
     failure::Failure,
+    output::record::Record,
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{
@@ -97,11 +98,13 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         }
         "pdf" | "print" => return documents::save(&SPEC, verb, matches, session),
         "pay" | "void" => {
+            let id = by_number::resolve(&SPEC, text(matches, "id"), (Access::Operator, matches), session)?;
             if verb == "void" {
                 confirm::confirm_on_terminal(matches, &format!("Void invoice {} for good", text(matches, "id")))?;
             }
-            let id = by_number::resolve(&SPEC, text(matches, "id"), (Access::Operator, matches), session)?;
-            Request::post(Access::Operator, &[SPEC.plural, &id, verb], None)
+            let request = Request::post(Access::Operator, &[SPEC.plural, &id, verb], None);
+            let settled = session.object(&request.with_idempotency_key(chosen_key(matches)))?;
+            return note_next(verb, &settled, matches, session);
         }
         "get" => {
             let id = by_number::resolve(&SPEC, text(matches, "id"), (Access::Organization, matches), session)?;
@@ -110,6 +113,17 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         _ => return COLLECTION.run(verb, matches, session),
     };
     session.object(&request.with_idempotency_key(chosen_key(matches))).map(drop)
+}
+
+/// Says what follows a payment: the customer gets a receipt, and only a credit note takes a paid invoice back.
+fn note_next(verb: &str, settled: &str, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    if let ("pay", Some(number)) = (verb, Record::read(settled)?.text("invoice_number")) {
+        let of = by_number::organization_flag(matches);
+        session.out.note(&format!(
+            "the receipt: rental-cli invoices pdf {number}{of} --to {number}.pdf; to give money back: rental-cli invoices credit {number}{of}"
+        ));
+    }
+    Ok(())
 }
 
 /// Says that an invoice has as many lines as it can have, so that there may be more to bill.

@@ -14,7 +14,7 @@ use crate::{
     },
     config::values::{self, Since},
     failure::Failure,
-    output::{self, Output, style},
+    output::{self, Output, columns::NOTHING, style},
 };
 use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser};
 use forward::{AttemptResult, Forward};
@@ -35,6 +35,7 @@ use std::{
     thread,
     time::Duration,
 };
+use unicode_width::UnicodeWidthStr as _;
 
 pub(crate) const COMMAND: Group = Group { name: "listen", command, run };
 
@@ -46,7 +47,8 @@ const RETRY_PAUSE: Duration = Duration::from_secs(1);
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
 const MORE: &str = "\
-Prints one line per event: time, type, event id, object id. With --json, each line is one JSON object as webhooks send it \
+Prints for each event its time, its type, what it is about, its id and the id of the object: on a terminal in local time, \
+elsewhere as one line of time (UTC), type, event id and object id, separated by tabs. With --json, each line is one JSON object as webhooks send it \
 (JSON Lines).
 
 With --forward-to, each event is also posted to the URL with the same body and headers as a webhook delivery, signed \
@@ -233,21 +235,31 @@ impl Listener {
     }
 
     fn line(&self, event: &Event, forwards: bool) -> String {
-        let Event { id, kind, object_id, at, body } = event;
+        let Event { id, kind, object_id, about, at, body } = event;
         if self.out.json {
             // JSON allows line breaks between tokens only, so replacing them changes no value.
             return body.replace(['\n', '\r'], " ") + "\n";
         }
-        match (forwards, self.out.is_terminal()) {
-            (true, _) => format!("{at}  --> {} [{id}] {object_id}\n", self.out.paint.with(style::HINT, kind)),
-            (false, true) => {
-                // Pad to the longest type, so that the columns are aligned.
-                let padding =
-                    " ".repeat(EVENT_NAMES.iter().map(|name| name.len()).max().unwrap_or(0).saturating_sub(kind.len()));
-                format!("{at}  {}{padding}  {id}  {object_id}\n", self.out.paint.with(style::HINT, kind))
-            }
-            (false, false) => format!("{at}\t{kind}\t{id}\t{object_id}\n"),
-        }
+        let at = self.out.moment(*at);
+        let shown = self.out.paint.with(style::HINT, kind);
+        let Some(width) = self.out.width() else {
+            return if forwards {
+                format!("{at}  --> {shown} [{id}] {object_id}\n")
+            } else {
+                format!("{at}\t{kind}\t{id}\t{object_id}\n")
+            };
+        };
+        let arrow = if forwards { "--> " } else { "" };
+        // Pad to the longest type, so that the columns are aligned.
+        let longest = EVENT_NAMES.iter().map(|name| name.len()).max().unwrap_or(0);
+        let padding = " ".repeat(longest.saturating_sub(kind.len()));
+        let about = about.as_deref().unwrap_or(NOTHING);
+        let ids = format!("{id}  {object_id}");
+        let used = at.len() + 2 + arrow.len() + longest + 2 + about.width() + 2;
+        // As in lists, the ids have a line of their own where there is no room beside the rest.
+        let before_ids = if used + ids.len() <= width { "  " } else { "\n  " };
+        let ids = self.out.paint.with(style::DIM, &ids);
+        format!("{at}  {arrow}{shown}{padding}  {about}{before_ids}{ids}\n")
     }
 
     fn result(&self, event: &Event, url: &Url, outcome: &AttemptResult) -> String {
@@ -265,6 +277,10 @@ impl Listener {
             None if outcome.is_good() || outcome.excerpt.is_empty() => String::new(),
             None => format!(": {}", outcome.excerpt),
         };
-        format!("{}  <-- {ending} POST {url} {took} ms [{id}]{why}\n", crate::edge::now())
+        let at = self.out.moment(crate::edge::now());
+        if self.out.is_terminal() {
+            return format!("{at}  <-- {ending} POST {url} {took} ms{why}\n");
+        }
+        format!("{at}  <-- {ending} POST {url} {took} ms [{id}]{why}\n")
     }
 }

@@ -4,7 +4,7 @@
 use crate::{
     client::{access::Access, request::Request},
     commands::{
-        collection,
+        collection, fields,
         group::{Group, with_examples},
         session::Session,
     },
@@ -15,18 +15,34 @@ use clap::{ArgMatches, Command};
 
 pub(crate) const GROUP: Group = Group { name: "master-key", command, run };
 
+/// The members of the description of the key.
+const COLUMNS: [&str; 8] = [
+    "fingerprint",
+    "former_fingerprint",
+    "newest_fingerprint",
+    "webhook_endpoints",
+    "unreadable",
+    "unreadable_ids",
+    "calendar_feeds",
+    "unreadable_calendar_feeds",
+];
+
 fn command() -> Command {
     let get = ["rental-cli master-key get"];
     let rotate = ["rental-cli master-key rotate"];
     let command = Command::new(GROUP.name)
         .about("Show and rotate the key that encrypts webhook secrets (operator)")
         .subcommand(with_examples(
-            Command::new("get").about("Show which key is in use, and whose secrets it does not open"),
+            Command::new("get")
+                .about("Show which key is in use, and whose secrets it does not open")
+                .arg(fields::columns_among(COLUMNS)),
             &get,
         ))
         .subcommand(with_examples(
             collection::writing(
-                Command::new("rotate").about("Encrypt all webhook secrets with a new key while the server runs"),
+                Command::new("rotate")
+                    .about("Encrypt all webhook secrets with a new key while the server runs")
+                    .arg(fields::columns_among(COLUMNS)),
             ),
             &rotate,
         ));

@@ -3,6 +3,7 @@
 use crate::{
     client::{access::Access, request::Request},
     commands::{
+        fields,
         group::{Group, with_examples},
         session::Session,
     },
@@ -13,9 +14,28 @@ use clap::{ArgMatches, Command};
 
 pub(crate) const COMMAND: Group = Group { name: "me", command, run };
 
+/// The members of the response and of its limits.
+const COLUMNS: [&str; 13] = [
+    "organization_id",
+    "organization_name",
+    "plan",
+    "currency",
+    "time_zone",
+    "api_key_id",
+    "scope",
+    "requests_per_second",
+    "organization_requests_per_second",
+    "max_objects",
+    "max_bytes",
+    "max_body_bytes",
+    "max_page_size",
+];
+
 fn command() -> Command {
-    let command = Command::new(COMMAND.name).about("Show the organization, scope and limits of the API key");
-    with_examples(command, &["rental-cli me", "rental-cli me --jq .organization_id"])
+    let command = Command::new(COMMAND.name)
+        .about("Show the organization, scope and limits of the API key")
+        .arg(fields::columns_among(COLUMNS));
+    with_examples(command, &["rental-cli me", "rental-cli me --columns scope,organization_name"])
 }
 
 fn run(_: &ArgMatches, session: &Session) -> Result<(), Failure> {
@@ -29,5 +49,5 @@ fn run(_: &ArgMatches, session: &Session) -> Result<(), Failure> {
         let limits = Record::read(&limits)?;
         fields.extend(limits.fields().map(|(name, most)| (name, most.or_else(|| Some("no limit".into())))));
     }
-    session.out.fields(&fields)
+    session.out.only(fields)
 }

@@ -59,16 +59,19 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
             shown_once(&COLLECTION.create(matches, session, body)?, session)
         }
         "rotate" => {
-            collection::confirm_replacing(
-                matches,
-                &format!("the token of operator {}", collection::text(matches, "id")),
-            )?;
+            let id = COLLECTION.id(matches, session)?;
+            collection::confirm_replacing(matches, || {
+                Ok(format!("the token of operator {}", COLLECTION.called(&id, matches, session)?))
+            })?;
             let body = Some(collection::overlap_body(matches));
-            shown_once(&COLLECTION.act(verb, body, matches, session)?, session)
+            shown_once(&COLLECTION.act_on(&id, verb, body, matches, session)?, session)
         }
         "revoke" => {
-            confirm::confirm(matches, &format!("Revoke operator {}", collection::text(matches, "id")))?;
-            COLLECTION.act(verb, None, matches, session).map(drop)
+            confirm::needs_yes(matches, &format!("Revoke operator {}", collection::text(matches, "id")))?;
+            let id = COLLECTION.id(matches, session)?;
+            let called = COLLECTION.called(&id, matches, session)?;
+            confirm::confirm(matches, &format!("Revoke operator {called}"))?;
+            COLLECTION.act_on(&id, verb, None, matches, session).map(drop)
         }
         _ => COLLECTION.run(verb, matches, session),
     }

@@ -57,10 +57,11 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         _ => {}
     }
     if verb == "update" && is_suspended(matches) {
-        let id = collection::text(matches, "id");
+        let id = session.organization_id(collection::text(matches, "id"))?;
+        let called = COLLECTION.called(id, matches, session)?;
         confirm::confirm_on_terminal(
             matches,
-            &format!("Put organization {id} on the free plan, on which its API keys do not work"),
+            &format!("Put organization {called} on the free plan, on which its API keys do not work"),
         )?;
     }
     if verb != "create" {

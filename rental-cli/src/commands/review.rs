@@ -2,7 +2,7 @@
 
 use crate::{
     client::{access::Access, request::Request},
-    commands::{collection, group::with_examples, session::Session},
+    commands::{collection, fields, group::with_examples, session::Session},
     edge,
     failure::Failure,
     output::{
@@ -15,8 +15,8 @@ use clap::{ArgMatches, Command};
 use rental_core::{resources::organization, schema::ResourceSpec, value::Date};
 use serde::Deserialize;
 
-/// Columns of a pipe: members of the response.
-const COLUMNS: [&str; 12] = [
+/// Columns of a pipe: members of the response, and the candidates and the twin in words.
+const COLUMNS: [&str; 14] = [
     "when",
     "plate",
     "plate_state",
@@ -29,12 +29,22 @@ const COLUMNS: [&str; 12] = [
     "respond_by",
     "agency",
     "number",
+    CANDIDATES,
+    TWIN,
 ];
+/// The columns that only `--columns` shows.
+const MORE: [&str; 8] =
+    ["currency", "customer_name", "customer_id", "vehicle_id", "occurred_at", "occurred_on", "billed", "resource"];
+const CANDIDATES: &str = "candidates";
+const TWIN: &str = "twin";
 
 pub(super) fn command(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
     let about = format!("Show the {} that a person has to look at, with candidates by name (operator)", spec.plural);
     with_examples(
-        Command::new("review").about(about).arg(collection::organization("Organization of the rentals")),
+        Command::new("review").about(about).arg(collection::organization("Organization of the rentals")).arg(
+            fields::columns_among(COLUMNS.into_iter().chain(MORE))
+                .help("Fields to show, separated by commas, as a table; `candidates` and `twin` are sentences"),
+        ),
         examples,
     )
 }
@@ -42,9 +52,11 @@ pub(super) fn command(spec: &'static ResourceSpec, examples: &[&str]) -> Command
 pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let path = [organization::SPEC.plural, session.organization(matches)?, spec.plural, "review"];
     let (mut cursor, mut count, mut json) = (None::<String>, 0, Vec::new());
+    let columns = session.out.columns_or(&COLUMNS);
     if !session.out.json && !session.out.is_terminal() {
-        print(&(COLUMNS.join("\t") + "\tcandidates\n"))?;
+        print(&(columns.join("\t") + "\n"))?;
     }
+    let mut table = Vec::new();
     loop {
         let after = cursor.as_ref().map(|cursor| ("starting_after".to_owned(), cursor.clone()));
         let query = [("limit".to_owned(), "100".to_owned())].into_iter().chain(after).collect();
@@ -56,12 +68,18 @@ pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &S
                 continue;
             }
             let record = Record::read(object.get())?;
-            let candidates = candidates(object.get());
-            let twin = twin(object.get(), record.text("currency").as_deref());
-            print(&match session.out.width() {
-                Some(width) => block(&record, twin, &candidates, (edge::now().day_number(), width)),
-                None => line(&record, &candidates),
-            })?;
+            let row = Row {
+                candidates: candidates(object.get()),
+                twin: twin(object.get(), record.text("currency").as_deref()),
+                record,
+            };
+            match session.out.width() {
+                Some(width) if session.out.chosen().is_empty() => {
+                    print(&block(row, (edge::now().day_number(), width)))?;
+                }
+                Some(_) => table.push(columns.iter().map(|name| row.shown(name)).collect()),
+                None => print(&line(&row, &columns))?,
+            }
         }
         cursor = next_page(page.has_more, page.next_cursor, cursor.as_deref())?;
         if cursor.is_none() {
@@ -70,15 +88,45 @@ pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &S
     }
     if session.out.json {
         session.out.json_objects(&json, None)?;
+    } else if !table.is_empty() {
+        session.out.rows(&columns, &table)?;
     }
     session.out.note(&format!("{} to look at", counted(count, spec.plural)));
     Ok(())
 }
 
+/// A toll or violation to look at.
+struct Row {
+    record: Record,
+    /// Each as a sentence.
+    candidates: Vec<String>,
+    /// The other posting of the same passage, as a sentence.
+    twin: Option<String>,
+}
+
+impl Row {
+    /// The cell of a column in a pipe.
+    fn plain(&self, name: &str) -> String {
+        match name {
+            CANDIDATES => self.candidates.join("; "),
+            TWIN => self.twin.clone().unwrap_or_default(),
+            name => self.record.text(name).unwrap_or_default(),
+        }
+    }
+
+    /// The cell of a column on a terminal.
+    fn shown(&self, name: &str) -> String {
+        match name {
+            "amount" => self.record.amount(name).unwrap_or_default(),
+            name => self.plain(name),
+        }
+    }
+}
+
 /// The candidates of a row, each as a sentence: `Ada Lovelace, 2026-06-01 to 2026-06-05: Had the vehicle.`
 fn candidates(json: &str) -> Vec<String> {
     #[derive(Deserialize)]
-    struct Row {
+    struct Members {
         candidates: Vec<Candidate>,
     }
     #[derive(Deserialize)]
@@ -88,7 +136,7 @@ fn candidates(json: &str) -> Vec<String> {
         end_date: Option<String>,
         reason: String,
     }
-    let Ok(Row { candidates }) = serde_json::from_str(json) else { return Vec::new() };
+    let Ok(Members { candidates }) = serde_json::from_str(json) else { return Vec::new() };
     let sentence = |one: Candidate| {
         let name = one.customer_name.as_deref().unwrap_or("an unknown customer").to_owned();
         let days = [one.start_date, one.end_date].map(|day| day.unwrap_or_else(|| "?".into())).join(" to ");
@@ -100,7 +148,7 @@ fn candidates(json: &str) -> Vec<String> {
 /// The other posting of the same passage, as a sentence.
 fn twin(json: &str, currency: Option<&str>) -> Option<String> {
     #[derive(Deserialize)]
-    struct Row {
+    struct Members {
         twin: Option<Twin>,
     }
     #[derive(Deserialize)]
@@ -113,7 +161,7 @@ fn twin(json: &str, currency: Option<&str>) -> Option<String> {
         amount: serde_json::Number,
         customer_name: Option<String>,
     }
-    let one = serde_json::from_str::<Row>(json).ok()?.twin?;
+    let one = serde_json::from_str::<Members>(json).ok()?.twin?;
     let source = [one.agency, one.number].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let source = Some(source).filter(|source| !source.is_empty());
     let read = [one.when, one.transponder_number.or(one.plate), source].into_iter().flatten().collect::<Vec<_>>();
@@ -122,7 +170,8 @@ fn twin(json: &str, currency: Option<&str>) -> Option<String> {
 }
 
 /// A row on a terminal: a few lines, wrapped at its width. `today` is the number of the day.
-fn block(record: &Record, twin: Option<String>, candidates: &[String], (today, width): (u32, usize)) -> String {
+fn block(row: Row, (today, width): (u32, usize)) -> String {
+    let Row { record, candidates, twin } = row;
     let text = |member: &str| record.text(member).filter(|text| !text.is_empty());
     let plate = [text("plate"), text("plate_state")].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let whose = Some(plate).filter(|plate| !plate.is_empty()).or_else(|| text("transponder_number"));
@@ -136,7 +185,7 @@ fn block(record: &Record, twin: Option<String>, candidates: &[String], (today, w
     lines.extend(text("customer_name").map(|name| ("  ", format!("billed to {name}"))));
     lines.extend(text("reason").map(|reason| ("  ", reason)));
     lines.extend(twin.map(|twin| ("  ", twin)));
-    lines.extend(candidates.iter().map(|candidate| ("  - ", candidate.clone())));
+    lines.extend(candidates.into_iter().map(|candidate| ("  - ", candidate)));
     lines.extend(text("id").map(|id| ("  ", id)));
     lines.iter().map(|(begin, line)| wrapped(begin, &printable(line), width)).collect::<String>() + "\n"
 }
@@ -157,7 +206,7 @@ fn time_left(day: &str, today: u32) -> String {
     }
 }
 
-fn line(record: &Record, candidates: &[String]) -> String {
-    let cells = COLUMNS.iter().map(|member| record.text(member).unwrap_or_default()).chain([candidates.join("; ")]);
-    cells.map(|cell| tsv_cell(&cell).to_string()).collect::<Vec<_>>().join("\t") + "\n"
+fn line(row: &Row, columns: &[&str]) -> String {
+    let cells = columns.iter().map(|name| tsv_cell(&row.plain(name)).to_string());
+    cells.collect::<Vec<_>>().join("\t") + "\n"
 }

@@ -4,6 +4,7 @@ use crate::{
     client::{access::Access, request::Request},
     commands::{
         collection::{self, chosen_key, text},
+        fields,
         group::with_examples,
         json_text::JsonText,
         names::LookUp,
@@ -19,13 +20,38 @@ use crate::{
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{
-    resources::{customer, organization, vehicle},
+    resources::{customer, organization, rental, vehicle},
     schema::ResourceSpec,
 };
 use std::collections::BTreeSet;
 
-/// Columns of a pipe: heading, and member of the response.
-const COLUMNS: [(&str, &str); 10] = [
+/// A column: its heading, and the member of the response. Where they differ, it shows the name of the object with that id,
+/// if that was looked up.
+type Column = (&'static str, &'static str);
+
+/// The references, by which `--columns` names them.
+const NAMED: [(&str, &str, &ResourceSpec); 3] = [
+    ("vehicle", "vehicle_id", &vehicle::SPEC),
+    ("customer", "customer_id", &customer::SPEC),
+    ("rental", "rental_id", &rental::SPEC),
+];
+/// The members of the response that `--columns` names.
+const MEMBERS: [&str; 12] = [
+    "id",
+    "verdict",
+    "attached",
+    "vehicle_id",
+    "customer_id",
+    "rental_id",
+    "reason",
+    "when",
+    "plate",
+    "amount",
+    "currency",
+    "twin_id",
+];
+/// Columns of a pipe, which has ids.
+const COLUMNS: [Column; 10] = [
     ("id", "id"),
     ("verdict", "verdict"),
     ("attached", "attached"),
@@ -38,7 +64,7 @@ const COLUMNS: [(&str, &str); 10] = [
     ("amount", "amount"),
 ];
 /// Columns of a terminal, which has names and no room for ids. The longest one is the last.
-const SHOWN: [(&str, &str); 8] = [
+const SHOWN: [Column; 8] = [
     ("when", "when"),
     ("vehicle", "vehicle_id"),
     ("plate", "plate"),
@@ -58,7 +84,8 @@ pub(super) fn command(spec: &'static ResourceSpec, examples: &[&str]) -> Command
                 .long("attach")
                 .action(ArgAction::SetTrue)
                 .help("Attach the clear suggestions; never changes a decision of a person"),
-        );
+        )
+        .arg(fields::columns_among(MEMBERS.into_iter().chain(NAMED.map(|(name, ..)| name))));
     with_examples(command, examples)
 }
 
@@ -129,16 +156,32 @@ fn request(path: &[&str], attach: bool, cursor: Option<&str>) -> Request {
         .with_query([("limit".to_owned(), "100".to_owned())].into_iter().chain(after).collect())
 }
 
-/// Looks up the vehicles and customers of a page, for a terminal.
+/// The columns that are shown.
+fn columns(session: &Session) -> Vec<Column> {
+    let chosen = |name: &String| {
+        let reference = NAMED.iter().find(|(known, ..)| known == name).map(|(name, member, _)| (*name, *member));
+        reference.or_else(|| MEMBERS.iter().find(|member| *member == name).map(|member| (*member, *member)))
+    };
+    match session.out.chosen() {
+        [] if session.out.is_terminal() => SHOWN.to_vec(),
+        [] => COLUMNS.to_vec(),
+        names => names.iter().filter_map(chosen).collect(),
+    }
+}
+
+/// Looks up the objects of a page whose names are shown. A pipe has ids, unless somebody asks for names.
 fn find_names(page: &Page, names: &mut LookUp<'_>, session: &Session) -> Result<(), Failure> {
-    if session.out.json || !session.out.is_terminal() {
+    if session.out.json || (!session.out.is_terminal() && session.out.chosen().is_empty()) {
         return Ok(());
     }
+    let shown = columns(session);
+    let named = NAMED.iter().filter(|(name, member, _)| shown.contains(&(*name, *member)));
+    let named: Vec<_> = named.map(|(_, member, spec)| (*member, spec.plural)).collect();
     let mut wanted = BTreeSet::new();
     for object in &page.data {
         let record = Record::read(object.get())?;
-        for (member, plural) in [("vehicle_id", vehicle::SPEC.plural), ("customer_id", customer::SPEC.plural)] {
-            wanted.extend(record.text(member).map(|id| (id, plural.to_owned())));
+        for (member, plural) in &named {
+            wanted.extend(record.text(member).map(|id| (id, (*plural).to_owned())));
         }
     }
     names.find(wanted);
@@ -152,7 +195,7 @@ fn show(
     shown: &mut Shown,
     (session, names): (&Session, &LookUp<'_>),
 ) -> Result<(), Failure> {
-    let columns = if session.out.is_terminal() { &SHOWN[..] } else { &COLUMNS[..] };
+    let columns = columns(session);
     let mut rows = Vec::with_capacity(page.data.len());
     for object in &page.data {
         let record = Record::read(object.get())?;
@@ -162,8 +205,9 @@ fn show(
             _ => tally.nobody += 1,
         }
         tally.attached += u64::from(record.text("attached").as_deref() == Some("true"));
-        let cell = |(_, member): &(&str, &str)| match *member {
+        let cell = |(heading, member): &Column| match *member {
             "amount" if session.out.is_terminal() => record.amount(member),
+            member if heading == &member => record.text(member),
             member => {
                 record.text(member).map(|text| names.names.get(&text).map_or_else(|| text.clone(), str::to_owned))
             }

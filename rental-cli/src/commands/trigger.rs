@@ -12,6 +12,7 @@ use crate::{
     },
     commands::{
         collection::{self, text},
+        fields,
         group::{Group, with_examples},
         session::{self, Session},
     },
@@ -23,7 +24,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser};
 use rental_core::{
     resources::{
         Entry, RESOURCES,
-        event::{Cause, EVENT_TYPES, EventSpec},
+        event::{Cause, EVENT_NAMES, EVENT_TYPES, EventSpec},
         invoice,
     },
     schema::{Kind, Presence, ResourceSpec},
@@ -35,8 +36,12 @@ pub(crate) const COMMAND: Group = Group { name: "trigger", command, run };
 
 /// Name of all created objects.
 const LABEL: &str = "Triggered by rental-cli";
+/// A field that nobody requires, and without which a vehicle is not for rent. Whole numbers are amounts of every currency.
+const RATE: (&str, &str) = ("vehicle", "daily_rate");
 /// Lifetime of the temporary key, which is revoked at the end of the run.
 const KEY_LIFE_MS: i64 = 5 * 60 * 1000;
+/// Columns of the events that a run caused.
+const COLUMNS: [&str; 3] = ["id", "type", "object_id"];
 const MORE: &str = "\
 Uses the API key that is set, or else a temporary key that is revoked at the end. The objects that it creates are kept; \
 their name is \"Triggered by rental-cli\". Objects that the event needs are created too, and emit events of their own.";
@@ -49,19 +54,15 @@ fn command() -> Command {
             Arg::new("type")
                 .value_name("TYPE")
                 .required_unless_present("list")
-                .value_parser(PossibleValuesParser::new(types().map(|event| event.name)))
+                .value_parser(PossibleValuesParser::new(EVENT_NAMES))
                 .hide_possible_values(true)
-                .help("Event type; --list shows all that a change causes"),
+                .help("Event type; --list shows all"),
         )
         .arg(collection::organization("Organization of the event"))
         .arg(Arg::new("list").long("list").action(ArgAction::SetTrue).help("List the event types"))
+        .arg(fields::columns_among(COLUMNS.into_iter().chain(["about"])).conflicts_with("list"))
         .after_help(MORE);
     with_examples(command, &examples)
-}
-
-/// The types that a change through the API causes. Others are those that the server emits by itself.
-fn types() -> impl Iterator<Item = &'static EventSpec> {
-    EVENT_TYPES.iter().filter(|event| !matches!(event.cause, Cause::Derived))
 }
 
 /// One change that was made.
@@ -87,7 +88,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         return list(session);
     }
     let name = text(matches, "type");
-    let event = types().find(|event| event.name == name);
+    let event = EVENT_TYPES.iter().find(|event| event.name == name);
     let event = event.ok_or_else(|| Failure::Usage(format!("no such event type: {name}")))?;
     let organization = session.organization(matches)?;
     let server = Server::ask(&session.api)?;
@@ -127,12 +128,12 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
 fn list(session: &Session) -> Result<(), Failure> {
     if session.out.json {
         let row = |event: &EventSpec| json!({"object": "event_type", "type": event.name, "data": event.object(), "description": event.doc});
-        let data: Vec<Value> = types().map(row).collect();
+        let data: Vec<Value> = EVENT_TYPES.iter().map(row).collect();
         let list = json!({"object": "list", "has_more": false, "next_cursor": null, "data": data});
         return session.out.json(&list.to_string());
     }
-    let rows: Vec<Vec<String>> = types().map(|event| vec![event.name.to_owned(), event.doc.to_owned()]).collect();
-    session.out.rows(&["type", "when"], &rows)
+    let rows = EVENT_TYPES.iter().map(|event| vec![event.name.to_owned(), event.doc.to_owned()]);
+    session.out.rows(&["type", "when"], &rows.collect::<Vec<_>>())
 }
 
 /// Rejects an API key of another organization before anything is created there.
@@ -182,14 +183,13 @@ impl Run<'_> {
                 let id = self.create(object.object)?;
                 self.change(object, id, format!("{{\"{field}\":{value}}}"))
             }
-            Cause::Attach(field) => {
-                let kind = object.field(field).map(|field| field.kind);
-                let Some(Kind::Reference(other)) = kind else { return Err(unknown(event.object())) };
-                let body = json!({field: self.create(other)?});
-                let id = self.create(object.object)?;
-                self.change(object, id, body.to_string())
+            Cause::Attach(field) => self.attach(object, field).map(drop),
+            Cause::Release(field) => {
+                let id = self.attach(object, field)?;
+                self.ask(&Request::post(Access::Operator, &[object.plural, &id, "release"], None))?;
+                self.did("released", object.object, id);
+                Ok(())
             }
-            Cause::Derived => Err(unknown(event.name)),
             Cause::Operator(action) | Cause::OfPaid(action) => {
                 self.pays = matches!(event.cause, Cause::OfPaid(_));
                 let id = self.create(object.object)?;
@@ -199,6 +199,16 @@ impl Run<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// Creates an object and sets a field of it to the id of another new object. Returns the id of the first one.
+    fn attach(&mut self, spec: &'static ResourceSpec, field: &'static str) -> Result<String, Failure> {
+        let kind = spec.field(field).map(|field| field.kind);
+        let Some(Kind::Reference(other)) = kind else { return Err(unknown(spec.object)) };
+        let body = json!({field: self.create(other)?});
+        let id = self.create(spec.object)?;
+        self.change(spec, id.clone(), body.to_string())?;
+        Ok(id)
     }
 
     /// Pays the invoice that this run created.
@@ -223,6 +233,7 @@ impl Run<'_> {
                     labelled = true;
                     json!(LABEL)
                 }
+                Kind::Money if (entry.spec.object, field.name) == RATE => json!(50),
                 _ if !required => continue,
                 Kind::Reference(other) => json!(self.create(other)?),
                 Kind::Lines => {
@@ -288,8 +299,14 @@ impl Run<'_> {
             let done = json!({"object": "trigger", "type": kind, "steps": steps, "events": events});
             return self.session.out.json(&done.to_string());
         }
-        let row = |event: &Event| vec![event.id.to_string(), event.kind.clone(), event.object_id.clone()];
-        let rows: Vec<Vec<String>> = events.iter().map(row).collect();
-        self.session.out.rows(&["id", "type", "object_id"], &rows)
+        let columns = self.session.out.columns_or(&COLUMNS);
+        let cell = |event: &Event, name: &str| match name {
+            "id" => event.id.to_string(),
+            "type" => event.kind.clone(),
+            "about" => event.about.clone().unwrap_or_default(),
+            _ => event.object_id.clone(),
+        };
+        let rows = events.iter().map(|event| columns.iter().map(|name| cell(event, name)).collect());
+        self.session.out.rows(&columns, &rows.collect::<Vec<_>>())
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     commands::{
         assignments, availability,
         collection::{self, Collection, chosen_key, text},
-        confirm,
+        confirm, fields,
         group::{Group, with_examples},
         session::Session,
     },
@@ -36,7 +36,8 @@ fn command() -> Command {
         .subcommand(collection::create(&SPEC, &create))
         .subcommand(collection::update(&SPEC, &update))
         .subcommand(
-            collection::action(
+            collection::action_that_shows(
+                fields::columns_among(["vehicle_id", "status", "created_at", "path", "url"]),
                 &SPEC,
                 "calendar-feed",
                 "Make the secret URL under which calendars read the days on which a vehicle is taken",

@@ -5,9 +5,9 @@ mod enabling;
 use crate::{
     client::{access::Access, request::Request},
     commands::{
-        collection::{self, Collection, chosen_key, text},
+        collection::{self, Collection, chosen_key},
         confirm,
-        fields::Body,
+        fields::{self, Body},
         group::{Group, with_examples},
         json_text::JsonText,
         session::Session,
@@ -21,6 +21,9 @@ use rental_core::{request::body::Verb, resources::webhook_endpoint::SPEC, webhoo
 pub(crate) const GROUP: Group = Group { name: "webhook-endpoints", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Operator };
+
+/// The members of the result of a test.
+const RESULT: [&str; 7] = ["endpoint_id", "event_type", "delivered", "duration_ms", "status", "error", "response"];
 
 fn command() -> Command {
     let create = [
@@ -71,10 +74,22 @@ fn command() -> Command {
                 .arg(confirm::yes_on_terminal()),
         )
         .subcommand(with_examples(
-            Command::new("test").about("Send an example event now and show the result").arg(collection::id(&SPEC)),
+            Command::new("test")
+                .about("Send an example event now and show the result")
+                .arg(collection::id(&SPEC))
+                .arg(fields::columns_among(RESULT)),
             &test,
         ))
-        .subcommand(action("delete", "Delete an endpoint and its secrets", &delete).arg(confirm::yes_on_terminal()));
+        .subcommand(
+            collection::action_that_shows(
+                fields::columns_among(["id", "organization_id", "deleted"]),
+                &SPEC,
+                "delete",
+                "Delete an endpoint and its secrets",
+                &delete,
+            )
+            .arg(confirm::yes_on_terminal()),
+        );
     with_examples(command, &[create[0], list[0], test[0], rotate[0]])
 }
 
@@ -96,9 +111,12 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
             shown_once(&response, session)
         }
         "rotate-secret" => {
-            collection::confirm_replacing(matches, &format!("the secret of webhook endpoint {}", text(matches, "id")))?;
-            let response =
-                COLLECTION.act("rotate_secret", Some(collection::overlap_body(matches)), matches, session)?;
+            let id = COLLECTION.id(matches, session)?;
+            collection::confirm_replacing(matches, || {
+                Ok(format!("the secret of webhook endpoint {}", COLLECTION.called(&id, matches, session)?))
+            })?;
+            let body = Some(collection::overlap_body(matches));
+            let response = COLLECTION.act_on(&id, "rotate_secret", body, matches, session)?;
             shown_once(&response, session)?;
             session.out.note(&format!(
                 "At most {MOST_SECRETS} secrets sign at once: a further rotation during overlaps ends the oldest secret early."
@@ -114,8 +132,8 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         }
         "enable" if enabling::run(matches, session)? => Ok(()),
         "enable" => {
-            COLLECTION.act(verb, None, matches, session)?;
-            let id = text(matches, "id");
+            let id = COLLECTION.id(matches, session)?;
+            COLLECTION.act_on(&id, verb, None, matches, session)?;
             session.out.note(&format!(
                 "Waiting deliveries are sent when their next attempt is due, new ones now. To resend failed ones: rental-cli events recover --endpoint {id} --since 24h"
             ));
@@ -124,12 +142,13 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         "disable" => COLLECTION.act(verb, None, matches, session).map(drop),
         "test" => test(matches, session),
         "delete" => {
-            let id = text(matches, "id");
+            let id = &COLLECTION.id(matches, session)?;
+            let called = COLLECTION.called(id, matches, session)?;
             confirm::confirm_on_terminal(
                 matches,
-                &format!("Delete webhook endpoint {id}, its secrets and its deliveries"),
+                &format!("Delete webhook endpoint {called}, its secrets and its deliveries"),
             )?;
-            let request = Request::delete(Access::Operator, &[SPEC.plural, text(matches, "id")]);
+            let request = Request::delete(Access::Operator, &[SPEC.plural, id]);
             session.object(&request.with_idempotency_key(chosen_key(matches))).map(drop)
         }
         _ => COLLECTION.run(verb, matches, session),
@@ -149,7 +168,7 @@ fn shown_once(response: &str, session: &Session) -> Result<(), Failure> {
 }
 
 fn test(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let request = Request::post(Access::Operator, &[SPEC.plural, text(matches, "id"), "test"], None);
+    let request = Request::post(Access::Operator, &[SPEC.plural, &COLLECTION.id(matches, session)?, "test"], None);
     let result = Record::read(&session.object(&request)?)?;
     if result.text("delivered").as_deref() == Some("true") {
         return Ok(());

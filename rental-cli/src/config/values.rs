@@ -19,7 +19,8 @@ pub(crate) fn id(text: &str) -> Result<String, String> {
 
 /// Parses a number of objects.
 pub(crate) fn count(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| "must be a whole number, such as 50".to_owned())
+    let count = text.parse().ok().filter(|count| *count > 0);
+    count.ok_or_else(|| "must be a whole number from 1 on, such as 50; --all lists all".to_owned())
 }
 
 /// Parses a whole number with a unit: `30s`, `15m`, `12h`, `90d`. Maximum: 100 years.

@@ -36,6 +36,11 @@ impl Clock {
         }
     }
 
+    /// A moment of something that goes on: the local date and time, to the second.
+    pub(crate) fn moment(time: Timestamp) -> String {
+        local(time).map_or_else(|| time.to_string(), |local| local.format("%Y-%m-%d %H:%M:%S").to_string())
+    }
+
     fn relative(&self, time: Timestamp, most: u64) -> Option<String> {
         let seconds = self.now.seconds().abs_diff(time.seconds());
         let text = match seconds {

@@ -12,7 +12,7 @@ use rental_core::{
 };
 
 /// Shown for an empty value on a terminal.
-pub(super) const NOTHING: &str = "-";
+pub(crate) const NOTHING: &str = "-";
 
 /// The columns of each object type on a terminal: those by which a person recognizes an object, then those that are
 /// shown where there is room. References are shown as names. All other fields are left to `get` and `--columns`.

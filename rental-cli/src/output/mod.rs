@@ -36,6 +36,9 @@ const USUAL_WIDTH: usize = 80;
 /// Width of lines that are wrapped also where there is no terminal.
 const LINE_WIDTH: usize = 100;
 
+/// Members of objects without a description that are shown only once, and so always.
+const SECRETS: [&str; 2] = ["path", "url"];
+
 /// Output format: JSON, a table on a terminal, or tab-separated values in a pipe.
 #[derive(Clone)]
 pub(crate) struct Output {
@@ -127,10 +130,14 @@ impl Output {
         let fields: Vec<_> = match &self.columns[..] {
             [] => record.fields().collect(),
             columns => {
-                // A secret, which is shown only once, is no field of the object. It is shown always.
-                let once = |name: &str| spec.is_some_and(|spec| name != "object" && spec.field(name).is_none());
+                // A secret is shown only once. It is no field of the object, and is shown always.
+                let is_secret = |name: &str| match spec {
+                    Some(spec) => spec.field(name).is_none(),
+                    None => SECRETS.contains(&name),
+                };
+                let left = |name: &str| !columns.iter().any(|chosen| chosen == name);
                 let chosen = columns.iter().map(|name| (name.clone(), record.text(name)));
-                chosen.chain(record.fields().filter(|(name, _)| once(name))).collect()
+                chosen.chain(record.fields().filter(|(name, _)| is_secret(name) && left(name))).collect()
             }
         };
         print(&table::fields(spec, &fields, self.clock(), self.paint))
@@ -139,6 +146,40 @@ impl Output {
     /// Prints one object that this program built.
     pub(crate) fn value(&self, object: &serde_json::Value) -> Result<(), Failure> {
         self.object(&object.to_string())
+    }
+
+    /// The columns that `--columns` names; none for the usual ones.
+    pub(crate) fn chosen(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// The columns of a table without a description: those that `--columns` names, else the usual ones.
+    pub(crate) fn columns_or<'a>(&'a self, usual: &[&'a str]) -> Vec<&'a str> {
+        match &self.columns[..] {
+            [] => usual.to_vec(),
+            chosen => chosen.iter().map(String::as_str).collect(),
+        }
+    }
+
+    /// Prints a table without a description: of each record the columns that `--columns` names, else the usual ones.
+    pub(crate) fn records(&self, usual: &[&str], records: &[Record]) -> Result<(), Failure> {
+        let columns = self.columns_or(usual);
+        let cell = |record: &Record, name: &&str| self.time(record.text(name).unwrap_or_default());
+        let cells = |record: &Record| columns.iter().map(|name| cell(record, name)).collect();
+        self.rows(&columns, &records.iter().map(cells).collect::<Vec<Vec<String>>>())
+    }
+
+    /// Prints names and values of an object without a description: of those that `--columns` names, else all.
+    pub(crate) fn only(&self, fields: Vec<(String, Option<String>)>) -> Result<(), Failure> {
+        let fields = match &self.columns[..] {
+            [] => fields,
+            chosen => {
+                let of =
+                    |name: &String| fields.iter().find(|(known, _)| known == name).and_then(|(_, text)| text.clone());
+                chosen.iter().map(|name| (name.clone(), of(name))).collect()
+            }
+        };
+        self.fields(&fields)
     }
 
     /// Prints names and values of an object without a description.
@@ -152,6 +193,11 @@ impl Output {
             (Some(clock), Some(time)) => clock.short(time),
             _ => text,
         }
+    }
+
+    /// A moment of something that goes on: local and to the second on a terminal, else as the API gives times.
+    pub(crate) fn moment(&self, time: Timestamp) -> String {
+        if self.is_terminal() { Clock::moment(time) } else { time.to_string() }
     }
 
     /// The clock of times on a terminal.

@@ -60,7 +60,7 @@ pub(crate) fn name_of(record: &Record) -> Option<String> {
 }
 
 /// By what a person recognizes any object: its name, else the number that an agency gave it, its plate, or where it came from.
-pub(super) fn recognized(record: &Record) -> Option<String> {
+pub(crate) fn recognized(record: &Record) -> Option<String> {
     let text = |name: &&str| record.text(name).filter(|text| !text.is_empty());
     let number = || ["transaction_id", "plate", "transponder_number", "source_channel"].iter().find_map(text);
     text(&"credit_note_number").or_else(|| name_of(record)).or_else(number)

@@ -42,6 +42,88 @@ fn a_vehicle_has_the_name_of_its_plate() {
 }
 
 #[test]
+fn a_vehicle_without_that_plate_is_the_one_with_that_name() {
+    let named = format!(
+        r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{{"id":"{OTHER}","name":"White Tesla 2"}},{{"id":"{VEHICLE}","name":"White Tesla"}}]}}"#
+    );
+    let answers = [list(&[]), named, r#"{"id":"1"}"#.to_owned()];
+    let by_plate = ("GET /v1/vehicles?plate=White%20Tesla&limit=6", "");
+    let by_name = ("GET /v1/vehicles?limit=100", "");
+    for (words, line, body) in [
+        ("vehicles|get|White Tesla", format!("GET /v1/vehicles/{VEHICLE}"), ""),
+        (
+            "vehicles|update|White Tesla|--daily-rate|60",
+            format!("PATCH /v1/vehicles/{VEHICLE}"),
+            r#"{"daily_rate":60}"#,
+        ),
+    ] {
+        check(words, &answers, &[by_plate, by_name, (&line, body)]);
+    }
+}
+
+#[test]
+fn blocks_and_calendar_feeds_have_the_name_of_their_vehicle_if_it_has_one_of_them() {
+    let answers = [list(&[VEHICLE]), list(&[OTHER]), r#"{"id":"1"}"#.to_owned()];
+    let vehicle = ("GET /v1/vehicles?plate=LZA7293&limit=6", "");
+    let feeds = format!("GET /v1/calendar_feeds?vehicle={VEHICLE}&limit=6");
+    let blocks = format!("GET /v1/blocks?vehicle={VEHICLE}&status=active&limit=6");
+    for (words, list, line, body) in [
+        ("calendar-feeds|get|LZA7293", &feeds, format!("GET /v1/calendar_feeds/{OTHER}"), ""),
+        ("calendar-feeds|poll|LZA7293", &feeds, format!("POST /v1/calendar_feeds/{OTHER}/poll"), ""),
+        ("calendar-feeds|delete|LZA7293|--yes", &feeds, format!("DELETE /v1/calendar_feeds/{OTHER}"), ""),
+        (
+            "blocks|update|LZA7293|--status|cancelled",
+            &blocks,
+            format!("PATCH /v1/blocks/{OTHER}"),
+            r#"{"status":"cancelled"}"#,
+        ),
+    ] {
+        check(words, &answers, &[vehicle, (list, ""), (&line, body)]);
+    }
+    let server = FakeServer::new(vec![ok(&list(&[VEHICLE])), ok(&list(&[OTHER, TOLL]))]);
+    let ran = server.run(&["blocks", "get", "LZA7293"]);
+    let said = format!("2 blocks have the vehicle \"LZA7293\": {OTHER}, {TOLL}");
+    assert!(ran.code == Some(1) && ran.stderr.contains(&said), "{}", ran.stderr);
+}
+
+#[test]
+fn operators_api_keys_and_webhook_endpoints_are_named_by_what_their_lists_show() {
+    let page = |member: &str, value: &str| {
+        let object =
+            |id: &str, revoked: &str| format!(r#"{{"id":"{id}","{member}":"{value}","revoked_at":{revoked}}}"#);
+        let both = [object(OTHER, "\"2026-05-05T09:30:00.000Z\""), object(VEHICLE, "null")].join(",");
+        format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{both}]}}"#)
+    };
+    for (words, member, value, plural, line) in [
+        ("operators|get|Ada Lovelace", "name", "Ada Lovelace", "operators", "GET /admin/v1/operators/"),
+        ("operators|revoke|Ada|--yes", "name", "Ada", "operators", "POST /admin/v1/operators/"),
+        ("api-keys|revoke|Website|--yes", "name", "Website", "api_keys", "POST /admin/v1/api_keys/"),
+        (
+            "webhook-endpoints|get|https://h/x",
+            "url",
+            "https://h/x",
+            "webhook_endpoints",
+            "GET /admin/v1/webhook_endpoints/",
+        ),
+        (
+            "events|resend|0190d0f2-0000-7000-8000-000000000009|--endpoint|https://h/x",
+            "url",
+            "https://h/x",
+            "webhook_endpoints",
+            "POST /admin/v1/events/",
+        ),
+    ] {
+        let server = FakeServer::new(vec![ok(&page(member, value)), ok(&list(&[]))]);
+        let ran = server.run(&words.split('|').collect::<Vec<_>>());
+        assert_eq!(ran.code, Some(0), "{words}: {}", ran.stderr);
+        let asked = server.asked();
+        assert_eq!((asked.len(), asked[0].line.as_str()), (2, format!("GET /admin/v1/{plural}?limit=100").as_str()));
+        let said = format!("{} {}", asked[1].line, asked[1].body);
+        assert!(said.starts_with(line) && said.contains(VEHICLE), "{words}: {said}");
+    }
+}
+
+#[test]
 fn a_rental_is_made_of_a_plate_and_an_email_address() {
     check(
         "rentals|create|--customer|ada@example.com|--vehicle|LZA7293|--start-date|2026-06-01",
@@ -186,16 +268,21 @@ fn a_toll_is_credited_by_its_number() {
 /// Runs a command that ends after the look-up.
 #[track_caller]
 fn refused(words: &[&str], answer: &str) -> Ran {
-    let server = FakeServer::new(vec![ok(answer), error(500, "", "api_error", "internal_error")]);
+    let server = FakeServer::new(vec![ok(answer), ok(answer), error(500, "", "api_error", "internal_error")]);
     let ran = server.run(words);
-    assert_eq!((ran.stdout.as_str(), server.asked().len()), ("", 1), "{}", ran.stderr);
+    // A vehicle is looked up by its plate, then by its name.
+    let look_ups = 1 + usize::from(words.contains(&"--vehicle"));
+    assert_eq!((ran.stdout.as_str(), server.asked().len()), ("", look_ups), "{}", ran.stderr);
     ran
 }
 
 #[test]
 fn a_name_of_nothing_or_of_several_objects_is_refused_with_the_next_step() {
     for (words, said) in [
-        (&["tolls", "list", "--vehicle", "LZA1"][..], "no vehicle has the plate \"LZA1\", and it is not an id"),
+        (
+            &["tolls", "list", "--vehicle", "LZA1"][..],
+            "no vehicle has the plate or the name \"LZA1\", and it is not an id",
+        ),
         (&["customers", "get", "a@b.c"], "no customer has the email address \"a@b.c\", and it is not an id"),
         (&["customers", "get", "Ada"], "no customer has the full name \"Ada\", and it is not an id"),
         (&["rentals", "get", "B1"], "no rental has the booking id \"B1\", and it is not an id"),

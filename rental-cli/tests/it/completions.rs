@@ -28,7 +28,11 @@ const LINES: &[(&str, &[&str], &str)] = &[
     ("rental-cli config use s", &["staging"], "production"),
     ("rental-cli vehicles list --profile pro", &["production"], "staging"),
     ("rental-cli vehicles get 0", &["0190d0f2-7c3a-7cc0-8000-000000000001"], "White Tesla"),
-    ("rental-cli rentals list --vehicle ", &["KYT7293", "0190d0f2-7c3a-7cc0-8000-000000000002"], "White Tesla"),
+    ("rental-cli rentals list --vehicle ", &["KYT7293", "Cart"], "White Tesla"),
+    ("rental-cli vehicles get Ca", &["Cart"], "KYT7293"),
+    ("rental-cli calendar-feeds get ", &["KYT7293"], "Cart"),
+    ("rental-cli calendar-feeds poll KY", &["KYT7293"], "Cart"),
+    ("rental-cli blocks update KY", &["KYT7293"], "Cart"),
     ("rental-cli vehicles get KY", &["KYT7293"], "0190d0f2-7c3a-7cc0-8000-000000000001"),
     ("rental-cli vehicles get 0", &["0190d0f2-7c3a-7cc0-8000-000000000001"], "KYT7293"),
     ("rental-cli tolls list --customer ", &["ada.okafor@example.com"], "0190d0f2-7c3a-7cc0-8000-000000000001"),
@@ -46,8 +50,14 @@ const VEHICLES: &str = r#"{"object":"list","has_more":false,"next_cursor":null,"
 /// An object that has everything by which an object is called. The shells get it from every path but that of vehicles.
 const ANY: &str = r#"{"object":"list","has_more":false,"next_cursor":null,"data":[{"id":"0190d0f2-7c3a-7cc0-8000-000000000001","full_name":"Ada Okafor","email":"ada.okafor@example.com","booking_id":"B-1001","transaction_id":"61231234567","summons_number":"9123456789"}]}"#;
 
+/// A calendar feed or block of the first vehicle.
+const OF_VEHICLE: &str = r#"{"object":"list","has_more":false,"next_cursor":null,"data":[{"id":"0190d0f2-7c3a-7cc0-8000-000000000003","vehicle_id":"0190d0f2-7c3a-7cc0-8000-000000000001"}]}"#;
+
 /// The server that a line asks.
 fn server_of(line: &str) -> FakeServer {
+    if line.contains("calendar-feeds") || line.contains("blocks") {
+        return FakeServer::new(vec![ok(OF_VEHICLE), ok(VEHICLES)]);
+    }
     FakeServer::new(vec![ok(if line.contains("vehicle") { VEHICLES } else { ANY })])
 }
 

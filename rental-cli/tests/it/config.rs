@@ -125,7 +125,7 @@ fn a_saved_profile_keeps_its_server() {
     for (args, from) in [
         (&["organizations", "create", "--name", "X", "--save-profile", "a"][..], "RENTAL_BASE_URL"),
         (&["api-keys", "create", "--scope", "read", "--save-profile", "a"], "RENTAL_BASE_URL"),
-        (&["api-keys", "rotate", "1", "--save-profile", "a", "--base-url", &demo.base_url], "--base-url"),
+        (&["api-keys", "rotate", "Website", "--save-profile", "a", "--base-url", &demo.base_url], "--base-url"),
         (&["login", "a"], "RENTAL_BASE_URL"),
     ] {
         let mut command = at(&home, args);

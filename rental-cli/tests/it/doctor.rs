@@ -1,6 +1,9 @@
 //! `doctor` on servers that are not well.
 
-use crate::fake_server::{FakeServer, Ran, Reply, cli, error, ok};
+use crate::{
+    fake_server::{FakeServer, Ran, Reply, cli, error, ok},
+    terminal,
+};
 
 /// An answer of the API at the root, with a clock.
 fn page(status: u16, headers: &'static str) -> Reply {
@@ -146,4 +149,18 @@ fn the_scope_of_the_key_is_read_and_no_write_is_tried() {
     assert!(word == "ok" && fact.starts_with("accepted, scope read; it comes from "), "{fact}");
     let asked: Vec<String> = server.asked().into_iter().map(|asked| asked.line).collect();
     assert_eq!(asked, ["GET /healthz", "GET /readyz", "GET /v1/me"]);
+}
+
+#[test]
+fn a_report_is_as_wide_as_the_terminal() {
+    for columns in [80, 140] {
+        let mut command = cli(&["doctor", "--base-url", "http://127.0.0.1:1"]);
+        command.env("RENTAL_CONFIG_FILE", "/nowhere/".to_owned() + &"long/".repeat(20)).env("NO_COLOR", "1");
+        let (code, shown) = terminal::run(command.env("RENTAL_API_KEY", "rk_live_test"), columns);
+        assert_eq!(code, Some(7));
+        let wide = shown.lines().find(|line| line.chars().count() > usize::from(columns));
+        assert!(wide.is_none() && shown.contains("\u{2717} server             "), "{columns}: {shown}");
+        let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("Connection refused"), "{shown}");
+    }
 }

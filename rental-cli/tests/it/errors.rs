@@ -28,7 +28,7 @@ fn an_unknown_id_exits_with_3() {
 #[test]
 fn an_id_of_an_odd_shape_is_pointed_at_when_it_is_not_found() {
     let missing = || error(404, "", "invalid_request_error", "resource_missing");
-    for args in [&["blocks", "get", "White Tesla"][..], &["leads", "get", "White Tesla"]] {
+    for args in [&["deliveries", "get", "White Tesla"][..], &["leads", "get", "White Tesla"]] {
         let ran = FakeServer::new(vec![missing()]).run(args);
         assert_eq!(ran.code, Some(3));
         assert!(ran.stderr.contains("hint: `White Tesla` is not a valid id; ids look like 0190"), "{}", ran.stderr);
@@ -283,7 +283,7 @@ fn a_port_with_tls_is_told_from_a_server_that_does_not_run() {
 fn a_number_of_objects_is_a_whole_number() {
     let ran = Ran::of(&mut cli(&["vehicles", "list", "--limit", "abc"]));
     assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("must be a whole number, such as 50"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("must be a whole number from 1 on, such as 50"), "{}", ran.stderr);
 }
 
 /// The token of the server, of which its user alone may read the file. Root may read every file, so root tries it as `nobody`.
@@ -360,7 +360,7 @@ fn with_json_the_error_of_the_api_gets_the_hint() {
         ),
     ] {
         let server = FakeServer::new(vec![Reply::Answer { status, headers: "", body: body.into() }]);
-        let ran = server.run(&["blocks", "get", "123", "--json"]);
+        let ran = server.run(&["leads", "get", "123", "--json"]);
         assert_eq!((ran.stdout.as_str(), ran.stderr.trim_end()), ("", expected));
     }
 }
@@ -379,7 +379,7 @@ fn with_json_every_other_failure_has_the_same_shape() {
         (&["vehicls", "list"], "unrecognized subcommand 'vehicls'", "a similar subcommand exists: 'vehicles'"),
         (
             &["rentals", "create"],
-            "the following required arguments were not provided: --customer <ID|EMAIL|NAME> --vehicle <ID|PLATE>",
+            "the following required arguments were not provided: --customer <ID|EMAIL|NAME> --vehicle <ID|PLATE|NAME>",
             "`--help` shows how",
         ),
         (

@@ -1,6 +1,9 @@
 //! `listen` on answers that a real server gives only by chance.
 
-use crate::fake_server::{FakeServer, Reply, error, ok};
+use crate::{
+    fake_server::{FakeServer, Reply, error, ok},
+    terminal,
+};
 use std::{
     io::{BufRead as _, BufReader, Read as _},
     process::{Command, Stdio},
@@ -59,4 +62,24 @@ fn a_server_that_fails_for_a_while_is_asked_again_and_nothing_is_shown_twice() {
     assert_eq!((objects, code), (vec!["o30".to_owned(), "o31".to_owned()], Some(0)), "{stderr}");
     assert_eq!(stderr.matches("retrying until the server responds").count(), 1, "said once: {stderr}");
     assert!(stderr.contains("reconnected; no event was lost"), "{stderr}");
+}
+
+#[test]
+fn on_a_terminal_events_have_local_times_and_what_they_are_about() {
+    let named = event(30).replace(r#""id":"o30"}"#, r#""id":"o30","object":"vehicle","name":"White Tesla"}"#);
+    let page = format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{named}]}}"#);
+    let id = named.split('"').nth(3).unwrap().to_owned();
+    for columns in [80, 140] {
+        let refused = error(401, "", "authentication_error", "invalid_api_key");
+        let server = FakeServer::new(vec![ok(STATUS), list(&[]), ok(&page), refused]);
+        let mut command = server.command(&["listen", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"]);
+        // Three hours behind UTC.
+        let (_, shown) = terminal::run(command.env("NO_COLOR", "1").env("TZ", "XXX3"), columns);
+        let about = shown.lines().find(|line| line.contains("White Tesla")).unwrap_or_else(|| panic!("{shown}"));
+        assert!(about.starts_with("2024-07-20 09:00:30  vehicle.created"), "{about}");
+        assert!(shown.contains(&format!("  {id}  o30\n")), "{columns}: {shown}");
+        assert_eq!(about.contains(&id), columns == 140, "{columns}: {shown}");
+        let events = shown.split("error[").next().unwrap();
+        assert!(events.lines().all(|line| line.chars().count() <= usize::from(columns)), "{columns}: {shown}");
+    }
 }

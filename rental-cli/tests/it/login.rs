@@ -111,7 +111,7 @@ fn a_new_key_goes_to_a_file_instead_of_the_screen() {
         "--to",
         path,
     ];
-    for args in [&create[..], &["api-keys", "rotate", "1", "--to", path, "--json"]] {
+    for args in [&create[..], &["api-keys", "rotate", "0190d0f2-7c3a-7cc0-8000-000000000001", "--to", path, "--json"]] {
         let ran = server.run(args);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         assert!(!ran.stdout.contains("rk_live_new") && !ran.stderr.contains("rk_live_new"), "{ran:?}");
@@ -120,7 +120,10 @@ fn a_new_key_goes_to_a_file_instead_of_the_screen() {
     let asked = server.asked().len();
     assert_eq!(server.run(&create).code, Some(6), "the file exists");
     let nowhere = "/proc/nowhere/key";
-    assert_eq!(server.run(&["api-keys", "rotate", "1", "--to", nowhere]).code, Some(1));
+    assert_eq!(
+        server.run(&["api-keys", "rotate", "0190d0f2-7c3a-7cc0-8000-000000000001", "--to", nowhere]).code,
+        Some(1)
+    );
     assert_eq!(server.asked().len(), asked, "no key was made that nobody would have");
 }
 

@@ -5,6 +5,8 @@ mod by_field;
 #[cfg(test)]
 mod colours;
 #[cfg(test)]
+mod columns;
+#[cfg(test)]
 mod completions;
 #[cfg(test)]
 mod config;
@@ -42,5 +44,7 @@ mod store_repair;
 mod store_upgrade;
 #[cfg(test)]
 mod terminal;
+#[cfg(test)]
+mod tips;
 #[cfg(test)]
 mod webhooks;

@@ -22,7 +22,7 @@ fn json_is_the_answer_byte_for_byte() {
         &["--json", "vehicles", "get", "0190d0f2-7c3a-7cc0-8000-000000000001"],
         &["vehicles", "create", "--name", "x", "--json"],
         &["organizations", "create", "--name", "x", "--json"],
-        &["api-keys", "revoke", "1", "--yes", "--json"],
+        &["api-keys", "revoke", "0190d0f2-7c3a-7cc0-8000-000000000001", "--yes", "--json"],
         &["leads", "create", "--json"],
     ];
     for line in lines {

@@ -2,6 +2,9 @@
 
 use crate::fake_server::{FakeServer, ok};
 
+/// Any id.
+const ID: &str = "0190d0f2-0000-7000-8000-000000000001";
+
 /// Runs a command line, its words separated by `|`, and compares the request line and body. `ID-1` stands for an id.
 #[track_caller]
 fn check(words: &str, line: &str, body: &str) {
@@ -49,10 +52,11 @@ fn api_keys_are_the_operators() {
         "GET /admin/v1/api_keys?organization=0190d0f2-7c3a-7cc0-8000-000000000000",
         "",
     );
-    check("api-keys|get|1", "GET /admin/v1/api_keys/1", "");
-    check("api-keys|revoke|1|--yes", "POST /admin/v1/api_keys/1/revoke", "");
-    check("api-keys|rotate|1", "POST /admin/v1/api_keys/1/rotate", r#"{"overlap_seconds":86400}"#);
-    check("api-keys|rotate|1|--overlap|0s|--yes", "POST /admin/v1/api_keys/1/rotate", r#"{"overlap_seconds":0}"#);
+    check(&format!("api-keys|get|{ID}"), &format!("GET /admin/v1/api_keys/{ID}"), "");
+    check(&format!("api-keys|revoke|{ID}|--yes"), &format!("POST /admin/v1/api_keys/{ID}/revoke"), "");
+    let rotate = format!("POST /admin/v1/api_keys/{ID}/rotate");
+    check(&format!("api-keys|rotate|{ID}"), &rotate, r#"{"overlap_seconds":86400}"#);
+    check(&format!("api-keys|rotate|{ID}|--overlap|0s|--yes"), &rotate, r#"{"overlap_seconds":0}"#);
 }
 
 #[test]
@@ -181,7 +185,6 @@ const LISTED_NEXT: &str = r#"{"object":"list","has_more":false,"next_cursor":nul
 
 #[test]
 fn an_organization_can_be_named_by_its_exact_name() {
-    const ID: &str = "0190d0f2-0000-7000-8000-000000000001";
     let named = "--organization|Sunrise Rentals";
     for (line, request, body) in [
         (format!("events|list|{named}"), format!("GET /admin/v1/organizations/{ID}/events"), String::new()),

@@ -129,7 +129,7 @@ fn a_new_key_is_on_stdout_alone_and_the_note_on_stderr() {
     let server = FakeServer::new(vec![ok(r#"{"id":"1","object":"api_key","key":"rk_live_new"}"#)]);
     for args in [
         &["api-keys", "create", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000", "--scope", "read"][..],
-        &["api-keys", "rotate", "1"][..],
+        &["api-keys", "rotate", "0190d0f2-7c3a-7cc0-8000-000000000001"][..],
     ] {
         let ran = server.run(args);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "id\t1\nkey\trk_live_new\n"));
@@ -144,7 +144,7 @@ fn a_replay_that_shows_no_key_does_not_say_to_keep_it() {
     let server = FakeServer::new(vec![ok(r#"{"id":"1","object":"api_key"}"#)]);
     for args in [
         &["api-keys", "create", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000", "--scope", "read"][..],
-        &["api-keys", "rotate", "1"][..],
+        &["api-keys", "rotate", "0190d0f2-7c3a-7cc0-8000-000000000001"][..],
     ] {
         let ran = server.run(args);
         assert_eq!(ran.code, Some(0));

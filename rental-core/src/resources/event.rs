@@ -17,8 +17,9 @@ pub enum Cause {
     Set(&'static str, &'static str),
     /// A PATCH that sets this field to the id of an object that it can refer to.
     Attach(&'static str),
-    /// The server derives again who pays. No request of an API key causes it at once.
-    Derived,
+    /// A POST of the operator that takes back the choice of a person in this field. The server then derives who pays: nobody,
+    /// because no rental had the vehicle.
+    Release(&'static str),
     /// A POST of the operator to this path below the object.
     Operator(&'static str),
     /// The same for an object of an invoice, which must be paid before.
@@ -90,8 +91,8 @@ event_types! {
     VehicleUpdated, "vehicle.updated", "A vehicle changed.", Cause::Set("color", "\"Blue\"");
     TollAttached, "toll.attached", "A toll was attached to a customer.", Cause::Attach("customer_id");
     ViolationAttached, "violation.attached", "A violation was attached to a customer.", Cause::Attach("customer_id");
-    TollDetached, "toll.detached", "The server detached a toll: it is no longer clear who pays.", Cause::Derived;
-    ViolationDetached, "violation.detached", "The server detached a violation: it is no longer clear who pays.", Cause::Derived;
+    TollDetached, "toll.detached", "The server detached a toll: it is no longer clear who pays.", Cause::Release("customer_id");
+    ViolationDetached, "violation.detached", "The server detached a violation: it is no longer clear who pays.", Cause::Release("customer_id");
     LeadReceived, "lead.received", "A lead came in.", Cause::Create;
 }
 
@@ -168,14 +169,16 @@ mod tests {
                 field.kind
             };
             match event.cause {
-                Cause::Create | Cause::Operator(_) | Cause::OfPaid(_) | Cause::Derived => {}
+                Cause::Create | Cause::Operator(_) | Cause::OfPaid(_) => {}
                 Cause::Set(field, value) => {
                     update(field);
                     let body = format!("{{\"{field}\":{value}}}");
                     let parsed = Fields::parse(body.as_bytes(), entry.spec, Verb::Update, 2);
                     assert!(parsed.is_ok(), "{}: {parsed:?}", event.name);
                 }
-                Cause::Attach(field) => assert!(matches!(update(field), Kind::Reference(_)), "{}", event.name),
+                Cause::Attach(field) | Cause::Release(field) => {
+                    assert!(matches!(update(field), Kind::Reference(_)), "{}", event.name)
+                }
             }
         }
     }

@@ -3,12 +3,17 @@
 use crate::{
     failure::Failure,
     output::{self, Output, style},
-    text::printable,
+    text::{printable, wrapped},
 };
 use serde_json::json;
 
 /// Exit codes, the most severe first: an unreachable server hides all other problems.
 const BY_SEVERITY: [u8; 9] = [7, 9, 4, 5, 2, 1, 3, 6, 8];
+
+/// Columns of the name of a check on a terminal.
+const NAME: usize = 18;
+/// Columns before the fact: the sign, the name, and a space after each.
+const HEAD: usize = NAME + 3;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Status {
@@ -74,9 +79,9 @@ impl<'a> Findings<'a> {
     fn line(&self, check: &Check) -> String {
         let word = check.status.word();
         let next = check.next.as_deref().unwrap_or("");
-        if !self.out.is_terminal() {
+        let Some(width) = self.out.width() else {
             return format!("{word}\t{}\t{}\t{next}\n", check.name, check.fact);
-        }
+        };
         let (sign, style) = match check.status {
             Status::Passed => ("✓", style::SUCCESS),
             Status::Warning => ("!", style::WARNING),
@@ -84,7 +89,10 @@ impl<'a> Findings<'a> {
             Status::Skipped => ("-", style::DIM),
         };
         let next = if next.is_empty() { String::new() } else { format!(": {next}") };
-        format!("{} {:<18} {}{next}\n", self.out.paint.with(style, sign), check.name, check.fact)
+        let text = wrapped(&" ".repeat(HEAD), &format!("{}{next}", check.fact), width);
+        // Escape sequences of colours have no width, so the first line gets its beginning afterwards.
+        let text = text.get(HEAD..).unwrap_or_default();
+        format!("{} {:<NAME$} {text}", self.out.paint.with(style, sign), check.name)
     }
 
     /// Prints the rest. The error has the exit code of the most severe failure.

@@ -4,7 +4,7 @@ use crate::{
     client::{access::Access, request::Request},
     commands::{
         collection::{self, chosen_key, text},
-        confirm,
+        confirm, fields,
         session::Session,
     },
     failure::Failure,
@@ -20,7 +20,8 @@ const PAUSE: Duration = Duration::from_millis(300);
 pub(super) fn command(examples: &[&str]) -> Command {
     let about =
         "Delete an organization and everything that belongs to it, after an export; only a backup brings it back";
-    collection::action(&SPEC, "delete", about, examples)
+    let columns = ["organization_id", "status", "rows", "created_at", "finished_at"];
+    collection::action_that_shows(fields::columns_among(columns), &SPEC, "delete", about, examples)
         .arg(
             Arg::new("without_export")
                 .long("without-export")

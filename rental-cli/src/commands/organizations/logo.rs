@@ -4,6 +4,7 @@ use crate::{
     client::{access::Access, request::Request},
     commands::{
         collection::{self, chosen_key, text},
+        fields,
         session::Session,
     },
     failure::Failure,
@@ -20,7 +21,8 @@ use std::{
 const MOST_READ: u64 = 1 << 20;
 
 pub(super) fn command(examples: &[&str]) -> Command {
-    collection::action(
+    collection::action_that_shows(
+        fields::columns_among(["organization_id", "bytes", "width", "height"]),
         &SPEC,
         "logo",
         "Set the logo on the invoices of an organization: a PNG of at most 256 KiB",

@@ -2,7 +2,7 @@
 
 use super::{Receiver, hook, observed, quiet_while, usual};
 use crate::support::Organization;
-use rental_core::resources::event::{Cause, EVENT_TYPES};
+use rental_core::resources::event::EVENT_TYPES;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -102,17 +102,17 @@ fn each_type_is_sent_by_its_trigger_with_the_whole_object() {
     }
     let toll = story.organization.recorded("tolls", &json!({"amount": 6.94, "agency": "MTAB&T"}));
     let violation = story.organization.recorded("violations", &json!({"summons_number": "1", "amount_due": 50}));
-    for (path, kind) in
-        [(format!("/v1/tolls/{toll}"), "toll.attached"), (format!("/v1/violations/{violation}"), "violation.attached")]
-    {
-        story.patch(&path, json!({"customer_id": customer_id}));
-        story.tells_of(&path, &[kind]);
+    for (path, object) in [(format!("tolls/{toll}"), "toll"), (format!("violations/{violation}"), "violation")] {
+        let public = format!("/v1/{path}");
+        story.patch(&public, json!({"customer_id": customer_id}));
+        story.tells_of(&public, &[&format!("{object}.attached")]);
+        let release = format!("/admin/v1/{path}/release");
+        story.organization.server.admin("POST", &release, &Value::Null).ok();
+        story.tells_of(&public, &[&format!("{object}.detached")]);
     }
     let lead = story.organization.post("/v1/leads", &json!({"raw_data": {"b": 1.50, "a": null}})).text();
     assert!(story.tells(&["lead.received"])[0].contains(&format!("\"data\":{lead}")));
-    // The other ones are emitted by the server itself: see `operator/attachments.rs`.
-    let caused = EVENT_TYPES.iter().filter(|event| !matches!(event.cause, Cause::Derived));
-    assert_eq!(story.kinds, caused.map(|event| event.name.to_owned()).collect());
+    assert_eq!(story.kinds, EVENT_TYPES.iter().map(|event| event.name.to_owned()).collect());
     story.ends();
 }
 

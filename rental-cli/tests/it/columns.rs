@@ -1,0 +1,159 @@
+//! `--columns` of the commands that print an object of another type than their group, or one without a description.
+
+use crate::{
+    fake_server::{FakeServer, Ran, cli, ok},
+    terminal,
+};
+
+const ID: &str = "0190d0f2-7c3a-7cc0-8000-000000000001";
+const ORGANIZATION: &str = "0190d0f2-7c3a-7cc0-8000-000000000000";
+
+/// Runs a command line, its words separated by `|`, against one answer, and compares stdout in a pipe.
+#[track_caller]
+fn check(words: &str, answer: &str, stdout: &str) {
+    let ran = FakeServer::new(vec![ok(answer)]).run(&words.split('|').collect::<Vec<_>>());
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), stdout), "{words}: {}", ran.stderr);
+}
+
+fn page(object: &str) -> String {
+    format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{object}]}}"#)
+}
+
+#[test]
+fn every_command_that_prints_an_object_has_the_columns_of_that_object() {
+    check(
+        &format!("invoices|credit|{ID}|--line|0|--columns|credit_note_number,total"),
+        r#"{"object":"credit_note","credit_note_number":"CN-000007","id":"1","total":4.5}"#,
+        "credit_note_number\tCN-000007\ntotal\t4.5\n",
+    );
+    check(
+        "me|--columns|scope,max_objects",
+        r#"{"object":"me","scope":"read","limits":{"max_objects":null}}"#,
+        "scope\tread\nmax_objects\tno limit\n",
+    );
+    check(
+        &format!("vehicles|calendar|{ID}|--from|2026-07-01|--to|2026-07-02|--columns|to,kind"),
+        r#"{"object":"list","data":[{"kind":"rental","from":"2026-07-01","to":"2026-07-05"}]}"#,
+        "to\tkind\n2026-07-05\trental\n",
+    );
+    check(
+        &format!("vehicles|assignments|{ID}|--columns|number"),
+        r#"{"object":"vehicle_assignments","assignments":[{"kind":"plate","number":"A1"}]}"#,
+        "number\nA1\n",
+    );
+    check(
+        &format!("vehicles|assign|{ID}|--none|--columns|number"),
+        r#"{"object":"vehicle_assignments","assignments":[]}"#,
+        "number\n",
+    );
+    check(
+        &format!("vehicles|calendar-feed|{ID}|--rotate|--yes|--columns|status"),
+        r#"{"object":"vehicle_calendar_feed","status":"active","path":"/c/1","url":"https://h/c/1"}"#,
+        "status\tactive\npath\t/c/1\nurl\thttps://h/c/1\n",
+    );
+    check(
+        &format!("events|resend|{ID}|--columns|status,endpoint_id"),
+        &page(r#"{"object":"delivery","id":"1","status":"pending","endpoint_id":"w"}"#),
+        "status\tendpoint_id\npending\tw\n",
+    );
+    check(
+        &format!("deliveries|get|{ID}|--columns|status,log"),
+        r#"{"object":"delivery","id":"1","status":"failed","attempts":1,"log":[{"at":"A","duration_ms":12,"status":500}]}"#,
+        "status\tfailed\nattempt 1\tA 500 in 12 ms\n",
+    );
+    check(
+        &format!("webhook-endpoints|delete|{ID}|--columns|deleted"),
+        r#"{"object":"webhook_endpoint","id":"1","deleted":true}"#,
+        "deleted\ttrue\n",
+    );
+    check(
+        &format!("webhook-endpoints|test|{ID}|--columns|status"),
+        r#"{"object":"webhook_test","delivered":true,"status":204}"#,
+        "status\t204\n",
+    );
+    check(&format!("organizations|logo|{ID}|--remove|--columns|bytes"), r#"{"object":"logo","bytes":0}"#, "bytes\t0\n");
+    check(
+        &format!("customers|erasure|{ID}|--columns|status"),
+        r#"{"object":"erasure","status":"complete"}"#,
+        "status\tcomplete\n",
+    );
+    check(
+        "master-key|get|--columns|fingerprint",
+        r#"{"object":"master_key","fingerprint":"5f","unreadable":0}"#,
+        "fingerprint\t5f\n",
+    );
+}
+
+#[test]
+fn suggestions_and_reviews_have_the_columns_that_were_chosen() {
+    let suggestion = page(&format!(
+        r#"{{"id":"1","verdict":"clear","vehicle_id":"{ID}","customer_id":null,"attached":false,"reason":"Had it.","amount":4.5,"currency":"USD"}}"#
+    ));
+    let args = |columns: &'static str| ["tolls", "suggest", "--organization", ORGANIZATION, "--columns", columns];
+    let script = || FakeServer::new(vec![ok(&suggestion), ok(r#"{"id":"2","name":"Grey Camry"}"#)]);
+    assert_eq!(
+        script().run(&args("reason,vehicle,vehicle_id")).stdout,
+        format!("reason\tvehicle\tvehicle_id\nHad it.\tGrey Camry\t{ID}\n")
+    );
+    let server = script();
+    server.run(&args("reason,vehicle_id"));
+    assert_eq!(server.asked().len(), 1, "no name is shown, so none is looked up");
+
+    let row = page(
+        r#"{"id":"1","when":"2026-06-05 13:00 -04:00","amount":6.9,"currency":"USD","number":"612","candidates":[],"twin":{"when":"2026-06-05 13:01 -04:00","plate":"A1","agency":"MTAB&T","number":"613","amount":11.2,"customer_name":null}}"#,
+    );
+    let twin = "the other toll: 2026-06-05 13:01 -04:00, A1, MTAB&T 613, 11.20, not attached";
+    let args = ["tolls", "review", "--organization", ORGANIZATION];
+    let piped = FakeServer::new(vec![ok(&row)]).run(&args).stdout;
+    let lines: Vec<&str> = piped.lines().collect();
+    assert!(
+        lines[0].ends_with("\tnumber\tcandidates\ttwin") && lines[1].ends_with(&format!("\t612\t\t{twin}")),
+        "{piped}"
+    );
+    let chosen = [&args[..], &["--columns", "number,amount,twin"]].concat();
+    assert_eq!(
+        FakeServer::new(vec![ok(&row)]).run(&chosen).stdout,
+        format!("number\tamount\ttwin\n612\t6.9\t{twin}\n")
+    );
+    let (code, shown) = terminal::run(FakeServer::new(vec![ok(&row)]).command(&chosen).env("NO_COLOR", "1"), 140);
+    assert!(code == Some(0) && shown.starts_with("NUMBER  AMOUNT  TWIN\n612     6.90    the other toll"), "{shown}");
+}
+
+#[test]
+fn profiles_have_the_columns_that_were_chosen() {
+    let home = tempfile::tempdir().unwrap();
+    let mut set = cli(&["config", "set", "own", "--base-url", "http://127.0.0.1:8081"]);
+    assert_eq!(Ran::of(set.env("HOME", home.path())).code, Some(0));
+    let mut list = cli(&["config", "list", "--columns", "base_url,name"]);
+    assert_eq!(Ran::of(list.env("HOME", home.path())).stdout, "base_url\tname\nhttp://127.0.0.1:8081\town\n");
+    let mut get = cli(&["config", "get", "own", "--columns", "value"]);
+    let got = Ran::of(get.env("HOME", home.path())).stdout;
+    assert_eq!(got.lines().take(3).collect::<Vec<_>>(), ["value", "own", "http://127.0.0.1:8081"]);
+}
+
+#[test]
+fn columns_and_jq_exclude_each_other() {
+    let server = FakeServer::new(vec![ok(&page(r#"{"id":"1"}"#))]);
+    for line in [
+        &["vehicles", "list", "--columns", "id", "--jq", ".data"][..],
+        &["--jq", ".data", "vehicles", "list", "--columns", "id"],
+        &["me", "--jq", ".scope", "--columns", "scope"],
+    ] {
+        let ran = server.run(line);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{line:?}");
+        assert!(ran.stderr.contains("use one of them"), "{}", ran.stderr);
+    }
+    let ran = server.run(&["api", "GET", "/v1/vehicles", "--columns", "id"]);
+    assert!(
+        ran.code == Some(2) && ran.stderr.contains("`api` prints JSON: choose members with --jq"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(server.asked().len(), 0);
+}
+
+#[test]
+fn a_list_of_no_objects_is_refused_with_what_to_do() {
+    let ran = Ran::of(&mut cli(&["vehicles", "list", "--limit", "0"]));
+    assert!(ran.code == Some(2) && ran.stderr.contains("from 1 on, such as 50; --all lists all"), "{}", ran.stderr);
+}

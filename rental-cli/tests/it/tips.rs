@@ -1,0 +1,52 @@
+//! What an unknown command and a finished one lead to.
+
+use crate::fake_server::{FakeServer, Ran, cli, ok};
+
+#[test]
+fn a_word_of_another_program_leads_to_the_command() {
+    for (line, meant) in [
+        (&["bookings"][..], "rentals"),
+        (&["cars", "list"], "vehicles"),
+        (&["customer", "list"], "customers"),
+        (&["tickets"], "violations"),
+        (&["webhooks"], "webhook-endpoints"),
+        (&["orgs", "list"], "organizations"),
+        (&["vehicles", "ls"], "list"),
+        (&["vehicles", "show", "LZA7293"], "get"),
+        (&["--json", "rentals", "add"], "create"),
+        (&["calendar-feeds", "rm", "1"], "delete"),
+        (&["invoices", "cancel", "1"], "void"),
+        (&["vehicels", "list"], "vehicles"),
+    ] {
+        let ran = Ran::of(&mut cli(line));
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{line:?}");
+        assert!(ran.stderr.contains(&format!("similar subcommand exists: '{meant}'")), "{line:?}: {}", ran.stderr);
+    }
+    let ran = Ran::of(&mut cli(&["vehicles", "rm", "1"]));
+    assert!(ran.code == Some(2) && !ran.stderr.contains("tip:"), "vehicles are not deleted: {}", ran.stderr);
+}
+
+#[test]
+fn what_settles_an_invoice_says_the_next_step() {
+    let organization = "0190d0f2-7c3a-7cc0-8000-000000000000";
+    let page = |object: &str| format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{object}]}}"#);
+    let invoice = r#"{"object":"invoice","id":"0190d0f2-7c3a-7cc0-8000-000000000001","invoice_number":"INV-000042"}"#;
+    let note =
+        r#"{"object":"credit_note","id":"0190d0f2-7c3a-7cc0-8000-000000000002","credit_note_number":"CN-000007"}"#;
+    let server = FakeServer::new(vec![ok(&page(invoice)), ok(invoice)]);
+    let pay = ["invoices", "pay", "INV-42", "--organization", organization];
+    let of = format!("--organization {organization}");
+    assert_eq!(
+        server.run(&pay).stderr,
+        format!(
+            "the receipt: rental-cli invoices pdf INV-000042 {of} --to INV-000042.pdf; to give money back: rental-cli invoices credit INV-000042 {of}\n"
+        )
+    );
+    let server = FakeServer::new(vec![ok(note)]);
+    let credit = ["invoices", "credit", "0190d0f2-7c3a-7cc0-8000-000000000001", "--line", "0"];
+    assert_eq!(
+        server.run(&credit).stderr,
+        "next: rental-cli credit-notes pdf CN-000007 --to CN-000007.pdf; when money was given back: rental-cli credit-notes refund CN-000007\n"
+    );
+    assert_eq!(server.run(&[&credit[..], &["--json"]].concat()).stderr, "");
+}
