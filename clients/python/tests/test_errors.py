@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -120,6 +121,19 @@ def test_an_empty_key_or_address_is_not_that_of_the_environment() -> None:
         RentalClient(api_key="")
     with pytest.raises(rental.RentalError, match="no address"):
         RentalClient("")
+
+
+def test_a_key_can_be_in_the_file_that_the_environment_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "key"
+    file.write_text(os.environ["RENTAL_API_KEY"] + "\n")
+    monkeypatch.setenv("RENTAL_API_KEY_FILE", str(file))
+    monkeypatch.setenv("RENTAL_API_KEY", "rk_live_wrong")
+    assert type(error_of(RentalClient().me)) is rental.AuthenticationError, "the variable wins"
+    monkeypatch.delenv("RENTAL_API_KEY")
+    assert RentalClient().me().object == "me"
+    monkeypatch.setenv("RENTAL_API_KEY_FILE", str(tmp_path / "nothing"))
+    with pytest.raises(rental.RentalError, match="cannot read RENTAL_API_KEY_FILE.*nothing"):
+        RentalClient()
 
 
 @pytest.mark.parametrize("address", [f"{BASE}/v1", f"{BASE}/v1/", "https://example.com/rental/v1"])

@@ -1,6 +1,7 @@
 /** One request: headers, time-out, retries, errors. Knows no operation. */
 
 import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { apiError, ConnectionError, RentalError, TimeoutError } from "./errors.js";
 import { pauseBeforeRetry } from "./retry.js";
 import { VERSION } from "./version.js";
@@ -8,7 +9,7 @@ import { VERSION } from "./version.js";
 export interface ClientOptions {
   /** The address of the server; by default the environment's `RENTAL_BASE_URL`. */
   baseUrl?: string;
-  /** An API key; by default the environment's `RENTAL_API_KEY`. Keep it on servers. */
+  /** An API key; by default the environment's `RENTAL_API_KEY`, else the file that `RENTAL_API_KEY_FILE` names. Keep it on servers. */
   apiKey?: string;
   /** How often a failed request is sent again: 2. */
   maxRetries?: number;
@@ -61,6 +62,18 @@ export function responseOf(object: object): ResponseInfo {
   return info;
 }
 
+/** The key of the environment: itself, or in the file that a variable names. */
+function keyOfEnvironment(): string {
+  const key = process.env["RENTAL_API_KEY"];
+  const file = process.env["RENTAL_API_KEY_FILE"];
+  if (key || !file) return key ?? "";
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch (error) {
+    throw new RentalError(`cannot read RENTAL_API_KEY_FILE: ${String(error)}`, { cause: error });
+  }
+}
+
 export class Http {
   readonly #base: string;
   readonly #key: string;
@@ -70,9 +83,9 @@ export class Http {
     if ("document" in globalThis)
       throw new RentalError("an API key belongs on servers: use this client in a server, never in a web page");
     this.#base = baseUrl(options.baseUrl ?? process.env["RENTAL_BASE_URL"]);
-    const key = options.apiKey ?? process.env["RENTAL_API_KEY"] ?? "";
+    const key = options.apiKey ?? keyOfEnvironment();
     if (!/^[\x21-\x7e]+$/.test(key))
-      throw new RentalError("no API key: pass `apiKey` or set RENTAL_API_KEY; it has no spaces");
+      throw new RentalError("no API key: pass `apiKey`, or set RENTAL_API_KEY or RENTAL_API_KEY_FILE; it has no spaces");
     if (/^https?:\/\//.test(key))
       throw new RentalError("the API key is an address: are `baseUrl` and `apiKey` swapped?");
     this.#key = key;

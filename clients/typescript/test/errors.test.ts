@@ -1,7 +1,9 @@
 /** The classes of errors: those that a real server causes, and those that it should not. */
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { inspect } from "node:util";
 import { test } from "node:test";
 import * as rental from "@rental-platform/client";
@@ -133,6 +135,26 @@ test("a base URL that ends in /v1 says what to leave away", () => {
 
 test("an empty key is not that of the environment", () => {
   assert.throws(() => new rental.RentalClient({ apiKey: "" }), /no API key/);
+});
+
+test("a key can be in the file that the environment names", async () => {
+  const key = environment("RENTAL_API_KEY");
+  const folder = mkdtempSync(join(tmpdir(), "key-"));
+  const file = join(folder, "key");
+  writeFileSync(file, `${key}\n`);
+  try {
+    process.env["RENTAL_API_KEY_FILE"] = file;
+    process.env["RENTAL_API_KEY"] = "rk_live_wrong";
+    assert.ok((await errorOf(new rental.RentalClient().me())) instanceof rental.AuthenticationError, "the variable wins");
+    delete process.env["RENTAL_API_KEY"];
+    assert.equal((await new rental.RentalClient().me()).object, "me");
+    process.env["RENTAL_API_KEY_FILE"] = join(folder, "nothing");
+    assert.throws(() => new rental.RentalClient(), /cannot read RENTAL_API_KEY_FILE: .*nothing/);
+  } finally {
+    process.env["RENTAL_API_KEY"] = key;
+    delete process.env["RENTAL_API_KEY_FILE"];
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test("a number that JSON cannot have is not sent", async (context) => {

@@ -12,11 +12,23 @@ from rental_client.http import Http, part
 from rental_client.pages import Pages
 
 
+def _key_of_environment() -> str:
+    """The key itself, or in the file that a variable names."""
+    key, file = os.environ.get("RENTAL_API_KEY", ""), os.environ.get("RENTAL_API_KEY_FILE")
+    if key or not file:
+        return key
+    try:
+        with open(file, encoding="utf-8") as text:
+            return text.read().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RentalError(f"cannot read RENTAL_API_KEY_FILE: {error}") from error
+
+
 class RentalClient:
     """The API of one organization: the one that the key belongs to.
 
-    Without arguments, address and key come from the environment: `RENTAL_BASE_URL`, `RENTAL_API_KEY`. Failed requests
-    are sent again when that can help. POST and PATCH carry an idempotency key, the same in every attempt, so they take
+    Without arguments, address and key come from the environment: `RENTAL_BASE_URL`, and `RENTAL_API_KEY` or the file
+    that `RENTAL_API_KEY_FILE` names. Failed requests are sent again when that can help. POST and PATCH carry an idempotency key, the same in every attempt, so they take
     effect once. `http_client` is an `httpx.Client` of yours, such as one with a proxy; `timeout` is then its own.
     """
 
@@ -34,7 +46,7 @@ class RentalClient:
         if not address:
             raise RentalError("no address: pass `base_url` or set RENTAL_BASE_URL")
         # An empty key is a mistake of the caller, not a wish for the key of the environment.
-        key = os.environ.get("RENTAL_API_KEY", "") if api_key is None else api_key
+        key = _key_of_environment() if api_key is None else api_key
         self._http = Http(address, key, http_client or httpx.Client(timeout=timeout), max_retries, user_agent)
         self.vehicles = Vehicles(self._http)
         self.customers = Customers(self._http)

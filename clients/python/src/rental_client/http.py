@@ -36,7 +36,7 @@ class Http:
     def __init__(self, base_url: str, key: str, client: httpx.Client, max_retries: int, user_agent: str | None) -> None:
         self._base_url = _address(base_url)
         if not re.fullmatch(r"[\x21-\x7e]+", key):
-            raise RentalError("no API key: pass `api_key` or set RENTAL_API_KEY; it has no spaces")
+            raise RentalError("no API key: pass `api_key`, or set RENTAL_API_KEY or RENTAL_API_KEY_FILE; it has no spaces")
         if re.match("https?://", key):
             raise RentalError("the API key is an address: are `base_url` and `api_key` swapped?")
         own = f"rental-client-python/{VERSION}"
