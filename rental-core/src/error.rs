@@ -148,8 +148,10 @@ impl From<Vec<FieldError>> for FieldErrors {
 /// Why an API key is not accepted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum KeyProblem {
-    /// The request has no `Authorization: Bearer` header, or a malformed one.
+    /// The request has no `Authorization` header.
     Missing,
+    /// Its `Authorization` header is not `Bearer` and a key, or there is more than one.
+    Malformed,
     /// The key does not exist.
     Invalid,
     /// An operator revoked the key.

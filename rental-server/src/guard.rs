@@ -109,6 +109,9 @@ async fn named(app: &App, call: &Call, presented: &str) -> Result<operator::Oper
 
 /// The token that a request presents.
 pub(crate) fn presented(call: &Call) -> Result<&str, Error> {
-    let header = call.single(&header::AUTHORIZATION).ok().flatten();
-    header.and_then(bearer).ok_or(Error::Unauthenticated(KeyProblem::Missing))
+    match call.single(&header::AUTHORIZATION) {
+        Ok(None) => Err(Error::Unauthenticated(KeyProblem::Missing)),
+        Ok(Some(header)) => bearer(header).ok_or(Error::Unauthenticated(KeyProblem::Malformed)),
+        Err(_) => Err(Error::Unauthenticated(KeyProblem::Malformed)),
+    }
 }

@@ -11,6 +11,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unauthenticated(KeyProblem::Missing) => f.write_str("There is no API key in the request."),
+            Self::Unauthenticated(KeyProblem::Malformed) => f.write_str("The request does not present its API key as it should."),
             Self::Unauthenticated(KeyProblem::Invalid) => f.write_str("This API key does not exist."),
             Self::Unauthenticated(KeyProblem::Revoked) => f.write_str("This API key was revoked. Use another one."),
             Self::Unauthenticated(KeyProblem::Expired) => f.write_str("This API key has expired. Use another one."),

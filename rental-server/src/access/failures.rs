@@ -177,10 +177,11 @@ impl Failures {
             (seen.began, seen.counted) = (now, 0);
         }
         // A request without a key guesses none.
-        seen.counted = seen.counted.saturating_add(u32::from(why != KeyProblem::Missing));
+        let guesses = !matches!(why, KeyProblem::Missing | KeyProblem::Malformed);
+        seen.counted = seen.counted.saturating_add(u32::from(guesses));
         (seen.last, seen.reason, seen.unlogged) = (now, reason(why), seen.unlogged.saturating_add(1));
         let line = seen.line(lines, now);
-        let over = why != KeyProblem::Missing && seen.counted > self.limit;
+        let over = guesses && seen.counted > self.limit;
         let wait = over.then(|| (seen.began + WINDOW).saturating_sub(now).as_millis().div_ceil(1000).max(1));
         *place = Some(seen);
         (line, wait.and_then(|wait| u64::try_from(wait).ok()))
@@ -220,7 +221,7 @@ impl Seen {
 
 fn reason(why: KeyProblem) -> &'static str {
     match why {
-        KeyProblem::Missing => "missing",
+        KeyProblem::Missing | KeyProblem::Malformed => "missing",
         KeyProblem::Invalid => "invalid",
         KeyProblem::Revoked => "revoked",
         KeyProblem::Expired => "expired",

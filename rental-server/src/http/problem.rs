@@ -196,7 +196,7 @@ fn core_class(error: &Error) -> Class {
 
 fn key_code(problem: KeyProblem) -> &'static str {
     match problem {
-        KeyProblem::Missing => "api_key_missing",
+        KeyProblem::Missing | KeyProblem::Malformed => "api_key_missing",
         KeyProblem::Invalid => "api_key_invalid",
         KeyProblem::Revoked => "api_key_revoked",
         KeyProblem::Expired => "api_key_expired",
@@ -255,6 +255,9 @@ fn core_message(error: &Error) -> String {
     match error {
         Error::Unauthenticated(KeyProblem::Missing) => {
             "No API key. Send it as `Authorization: Bearer <API_KEY>`.".into()
+        }
+        Error::Unauthenticated(KeyProblem::Malformed) => {
+            "The header `Authorization` is garbled: send it once, as `Authorization: Bearer <API_KEY>`, which is the word `Bearer`, a space and the key. No other scheme is taken.".into()
         }
         Error::Unauthenticated(KeyProblem::Invalid) => {
             "This API key does not exist. Check that it was copied whole.".into()
@@ -328,7 +331,9 @@ mod tests {
     #[test]
     fn the_catalogue_has_every_class_of_field_and_key_error() {
         let known = |code: &str| CATALOGUE.iter().any(|refusal| refusal.code == code);
-        for problem in [KeyProblem::Missing, KeyProblem::Invalid, KeyProblem::Revoked, KeyProblem::Expired] {
+        for problem in
+            [KeyProblem::Missing, KeyProblem::Malformed, KeyProblem::Invalid, KeyProblem::Revoked, KeyProblem::Expired]
+        {
             assert!(known(key_code(problem)));
         }
         for code in [

@@ -68,8 +68,13 @@ fn a_missing_or_garbled_authorization_is_401_on_every_route() {
     for garbled in
         ["", "Bearer", "Bearer ", "bearer", key, &basic, &token, &two, &comma, &tight, "Bearer\t", "Digest a=\"b\""]
     {
-        refused(&send(server, "GET", "/v1/vehicles", &[garbled]), "api_key_missing");
+        let reply = send(server, "GET", "/v1/vehicles", &[garbled]);
+        refused(&reply, "api_key_missing");
+        let text = reply.text();
+        assert!(text.contains("is garbled: send it once, as `Authorization: Bearer <API_KEY>`"), "{garbled}: {text}");
     }
+    let text = send(server, "GET", "/v1/vehicles", &[]).text();
+    assert!(text.contains("No API key. Send it as"), "{text}");
     for header in ["X-Api-Key", "Api-Key", "Proxy-Authorization", "Cookie"] {
         let reply = Connection::open(&server.address).send("GET", "/v1/vehicles", &[(header, &bearer)], b"");
         refused(&reply, "api_key_missing");
