@@ -177,6 +177,11 @@ pub(crate) struct Config {
     #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL", value_parser = collector)]
     pub(crate) otlp_endpoint: Option<Url>,
 
+    /// File with the headers that the collector asks for, such as authorization=Bearer%20TOKEN; without it, the variable
+    /// OTEL_EXPORTER_OTLP_HEADERS
+    #[arg(long, env = "RENTAL_OTLP_HEADERS_FILE", value_name = "FILE")]
+    pub(crate) otlp_headers_file: Option<PathBuf>,
+
     /// Time between two messages to that collector
     #[arg(long, env = "RENTAL_OTLP_INTERVAL", default_value = "10s", value_name = "D", value_parser = duration)]
     pub(crate) otlp_interval: Duration,

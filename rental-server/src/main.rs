@@ -189,6 +189,7 @@ async fn run(config: &Config, passed: Vec<StdListener>) -> Result<(), String> {
     let place = store_url.0?;
     // Checked and bound first: a wrong secret and an address in use are noticed before anything is made on disk.
     secrets::check(config, place.file())?;
+    collector(config)?;
     let tls = tls(config)?;
     let listeners = listen(config, passed).await?;
     let base_urls = base_urls(&listeners, tls.is_some())?;
@@ -265,9 +266,14 @@ fn limits(config: &Config) -> (Limits, Arc<Tenants>) {
     (limits, Arc::new(Tenants::new(defaults)))
 }
 
+/// The collector of traces and metrics, with the headers that it asks for.
+fn collector(config: &Config) -> Result<Option<Collector>, String> {
+    let Some(url) = config.otlp_endpoint.clone() else { return Ok(None) };
+    let headers = telemetry::headers(config.otlp_headers_file.as_deref())?;
+    Ok(Some(Collector { url, interval: config.otlp_interval, headers }))
+}
+
 fn webhook_settings(config: &Config) -> Result<webhooks::Settings, String> {
-    let (url, interval) = (config.otlp_endpoint.clone(), config.otlp_interval);
-    let collector = url.map(|url| Collector { url, interval });
     Ok(webhooks::Settings {
         allow_private: config.webhook_allow_private,
         send: !config.no_webhooks,
@@ -281,7 +287,7 @@ fn webhook_settings(config: &Config) -> Result<webhooks::Settings, String> {
             audit_entries: config.audit_retention.0,
         },
         brand: config.brand.clone(),
-        telemetry: Telemetry::to(collector.as_ref())?,
+        telemetry: Telemetry::to(collector(config)?.as_ref())?,
     })
 }
 

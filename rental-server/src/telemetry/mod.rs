@@ -4,16 +4,22 @@
 //! sends batches; while the collector does not answer, it keeps nothing but the queue and says so once a minute. Spans have
 //! method, route, status, duration and organization: no key, no body, no address, no personal data.
 
+mod headers;
 mod numbers;
 mod parts;
 mod spans;
 
+pub(crate) use headers::headers;
 pub(crate) use spans::{Span, What};
 
 use parts::Source;
 use prometheus_client::{metrics::counter::Counter, registry::Registry};
 use prost::Message;
-use reqwest::{Client, Url, header::CONTENT_TYPE, redirect::Policy};
+use reqwest::{
+    Client, Url,
+    header::{CONTENT_TYPE, HeaderMap},
+    redirect::Policy,
+};
 use std::{
     error::Error as _,
     sync::{Arc, Mutex, PoisonError},
@@ -40,6 +46,8 @@ const BETWEEN_LINES: Duration = Duration::from_secs(60);
 pub(crate) struct Collector {
     pub(crate) url: Url,
     pub(crate) interval: Duration,
+    /// Headers of every message, such as a token.
+    pub(crate) headers: HeaderMap,
 }
 
 /// The way to the collector. Without one, nothing is recorded.
@@ -149,7 +157,8 @@ impl Telemetry {
 
 impl Export {
     fn new(collector: &Collector) -> Result<Self, String> {
-        let client = Client::builder().redirect(Policy::none()).no_proxy().timeout(TIMEOUT).build();
+        let client = Client::builder().default_headers(collector.headers.clone());
+        let client = client.redirect(Policy::none()).no_proxy().timeout(TIMEOUT).build();
         let client = client.map_err(|error| format!("cannot make the client for --otlp-endpoint: {error}"))?;
         let path = |name: &str| {
             let mut url = collector.url.clone();

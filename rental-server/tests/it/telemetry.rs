@@ -188,3 +188,33 @@ fn a_collector_that_is_not_there_is_logged_once_a_minute() {
     let lines = server.log().lines().filter(|line| line.contains("takes no data")).count();
     assert_eq!(lines, 1, "{}", server.log());
 }
+
+/// Whether every message has this header, and no log shows its value.
+#[track_caller]
+fn sends_token(server: &Server, collector: &Receiver) {
+    assert_eq!(Connection::open(&server.address).send("GET", "/healthz", &[], b"").status, 200);
+    wait_for_span(collector, "a span", |span| span.name == "GET /healthz");
+    wait_for("the metrics", || newest_metrics(collector), String::new);
+    for seen in collector.seen() {
+        assert_eq!((seen.header("authorization"), seen.header("x-scope")), ("Bearer of=the collector", "1"));
+    }
+    assert!(!server.log().contains("of=the collector"), "{}", server.log());
+}
+
+#[test]
+fn a_collector_gets_the_headers_of_a_file_or_of_the_variable() {
+    let collector = Receiver::start();
+    let base = format!("http://{}/otel", collector.address);
+    let flags = ["--otlp-endpoint", &base, "--otlp-interval", "100ms"];
+    let of_collector = "authorization=Bearer%20of=the%20collector,x-scope=1";
+    let variable = format!("OTEL_EXPORTER_OTLP_HEADERS={of_collector}");
+    sends_token(&Server::start_by(&["env", &variable], &flags), &collector);
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("headers");
+    std::fs::write(&file, of_collector.replace(',', "\n")).expect("written");
+    let collector = Receiver::start();
+    let base = format!("http://{}/otel", collector.address);
+    let path = file.to_str().expect("UTF-8");
+    let flags = ["--otlp-endpoint", &base, "--otlp-interval", "100ms", "--otlp-headers-file", path];
+    sends_token(&Server::start_by(&["env", "OTEL_EXPORTER_OTLP_HEADERS=authorization=other"], &flags), &collector);
+}

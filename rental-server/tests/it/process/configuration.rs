@@ -34,6 +34,32 @@ fn a_secret_that_cannot_be_used_is_refused_before_a_store_is_made() {
 }
 
 #[test]
+fn headers_of_a_collector_that_are_none_are_refused_without_their_text() {
+    let flags = |file| {
+        [
+            &ANY_PORT[..],
+            &["--otlp-endpoint", "http://127.0.0.1:4318"],
+            if file { &["--otlp-headers-file", "h"] } else { &[] },
+        ]
+        .concat()
+    };
+    let form = "are not of the form NAME=VALUE";
+    let directory = directory();
+    let ended = run(directory.path(), &flags(true), &[]);
+    refused(&ended, &["cannot read h", "--otlp-headers-file (or RENTAL_OTLP_HEADERS_FILE)"]);
+    fs::write(directory.path().join("h"), "Bearer of-the-collector").expect("a file");
+    let of_file = run(directory.path(), &flags(true), &[]);
+    refused(&of_file, &["the headers in h", form]);
+    let of_variable =
+        run(directory.path(), &flags(false), &[("OTEL_EXPORTER_OTLP_HEADERS", "Bearer of-the-collector")]);
+    refused(&of_variable, &["the headers in OTEL_EXPORTER_OTLP_HEADERS", form]);
+    for ended in [of_file, of_variable] {
+        assert!(!ended.stderr.contains("of-the-collector"), "{}", ended.stderr);
+    }
+    assert_eq!(files(directory.path()), ["h", "stderr"], "no store is made");
+}
+
+#[test]
 fn an_address_without_a_host_is_shown_with_one() {
     let directory = directory();
     let ended = run(directory.path(), &["--listen", "8085"], &[]);
