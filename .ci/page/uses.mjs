@@ -122,6 +122,8 @@ async function reading(page, check) {
   const result = await article.locator(".result").innerText();
   for (const part of ["200 OK", "request-id", "\"object\": \"list\"", "Use"]) check(result.includes(part), `${part} in ${result}`);
   check((await article.locator(".choices li").count()) === 2, "two vehicles can be chosen");
+  const choice = await article.locator(".choices li").first().innerText();
+  check(/[A-Z]\w+.*, [\d.]+ USD a day, \w+/.test(choice), `name, price and status in ${choice}`);
 }
 
 async function writing(page, check) {

@@ -95,6 +95,12 @@ impl Call {
         shown_path(self.path())
     }
 
+    /// Whether the client takes HTML pages, as browsers do. No other client asks for them.
+    pub(crate) fn takes_pages(&self) -> bool {
+        let mut accepted = self.headers.get_all(header::ACCEPT).iter();
+        accepted.any(|types| types.as_bytes().windows(9).any(|part| part.eq_ignore_ascii_case(b"text/html")))
+    }
+
     /// The address that the request comes from: of the peer, or of the client that a trusted proxy names.
     pub(crate) fn client_address(&self) -> IpAddr {
         self.in_flight.traffic().client(&self.headers)

@@ -7,6 +7,9 @@ use crate::http::{
 };
 use std::collections::BTreeMap;
 
+/// Where the page for a path without a page is: no path of a request is like it.
+const MISSING: &str = "";
+
 /// Files by path.
 #[derive(Default)]
 pub(crate) struct Files(BTreeMap<String, File>);
@@ -27,6 +30,17 @@ impl Files {
     pub(crate) fn add_page(&mut self, path: &str, policy: &'static str, content: String) {
         let file = File { content: Document::new(content), media: "text/html", policy: Some(policy) };
         self.0.insert(path.to_owned(), file);
+    }
+
+    /// Adds the page that people get for a path without a page.
+    pub(crate) fn add_missing(&mut self, policy: &'static str, content: String) {
+        self.add_page(MISSING, policy, content);
+    }
+
+    /// 404 with that page, for a request of a browser.
+    pub(crate) fn missing(&self, call: &Call) -> Option<Reply> {
+        let file = self.0.get(MISSING).filter(|_| call.takes_pages())?;
+        Some(file.content.not_found().into_page(file.policy?))
     }
 
     /// The file at the path of a request, or 304.

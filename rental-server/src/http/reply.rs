@@ -57,6 +57,11 @@ impl Document {
     }
 
     /// The document as JSON, or 304 when the client has it already. Clients ask each time: an update changes it.
+    /// 404 with this document.
+    pub(crate) fn not_found(&self) -> Reply {
+        Reply { status: StatusCode::NOT_FOUND, ..Reply::json(self.body.clone()) }
+    }
+
     pub(crate) fn reply(&self, call: &Call) -> Reply {
         let reply = if lists_tag(call.headers(), &header::IF_NONE_MATCH, &self.tag) == Some(true) {
             Reply { status: StatusCode::NOT_MODIFIED, ..Reply::json(Bytes::new()) }

@@ -134,12 +134,9 @@ async fn serve<S: Service>(service: &Arc<S>, call: &Arc<Call>, parts: impl Parts
     response
 }
 
-/// Whether somebody opens the bare address of the server in a browser. No other client asks for a page.
+/// Whether somebody opens the bare address of the server in a browser.
 fn opens_address(call: &Call) -> bool {
-    let mut accepted = call.headers().get_all(header::ACCEPT).iter();
-    let takes_pages =
-        accepted.any(|types| types.as_bytes().windows(9).any(|part| part.eq_ignore_ascii_case(b"text/html")));
-    call.path() == "/" && matches!(call.method, Method::GET | Method::HEAD) && takes_pages
+    call.path() == "/" && matches!(call.method, Method::GET | Method::HEAD) && call.takes_pages()
 }
 
 /// The response of warp, with the headers about the connection. A problem is logged.

@@ -104,7 +104,8 @@ fn file(path: &'static str, mut operation: Value) -> Endpoint {
     get(path).documented(operation).open(move |request| {
         // Where the paths of operators do not exist, `/docs/admin` reaches `/docs/{id}`.
         let is_offered = is_for_operators(request.call.path()) == is_for_operators(path);
-        let page = request.app.documents.pages.reply(request.call).filter(|_| is_offered);
+        let pages = &request.app.documents.pages;
+        let page = pages.reply(request.call).filter(|_| is_offered).or_else(|| pages.missing(request.call));
         Box::pin(async { page.ok_or_else(|| Error::NotFound { object: "page" }.into()) })
     })
 }

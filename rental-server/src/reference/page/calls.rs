@@ -25,6 +25,14 @@ const METHODS: &[(&str, &str, &str)] = &[
     ("deleteCalendarFeed", "calendar_feeds", "delete"),
 ];
 
+/// The fields of objects that an example of a list prints, by the name of the variable.
+const LISTED: &[(&str, [&str; 3])] = &[
+    ("vehicle", ["name", "daily_rate", "status"]),
+    ("customer", ["id", "full_name", "email"]),
+    ("booking", ["start_date", "end_date", "status"]),
+    ("invoice", ["invoice_number", "total", "status"]),
+];
+
 /// A call with its arguments.
 pub(super) struct Call {
     /// Group of methods, in snake case; empty for methods of the client itself.
@@ -81,13 +89,22 @@ impl Call {
         let call = format!("rental.{}({})", call.collect::<Vec<_>>().join("."), arguments.join(", "));
         let result = lower_camel(self.result);
         let used = if self.lists {
-            format!("for await (const {result} of {call}) {{\n  console.log({result});\n}}")
+            let shown = self.shown(&result);
+            format!("for await (const {result} of {call}) {{\n  console.log({shown});\n}}")
         } else {
             format!("const {result} = await {call};\nconsole.log({result});")
         };
         format!(
             "import {{ RentalClient }} from \"@rental-platform/client\";\n\nconst rental = new RentalClient();\n{used}"
         )
+    }
+
+    /// What an example prints of each object of a list: that by which a person knows it.
+    fn shown(&self, result: &str) -> String {
+        match LISTED.iter().find(|(object, _)| *object == self.result) {
+            Some((_, fields)) => fields.map(|field| format!("{result}.{field}")).join(", "),
+            None => result.to_owned(),
+        }
     }
 
     pub(super) fn python(&self) -> String {
@@ -105,7 +122,7 @@ impl Call {
         let call = format!("rental.{}({arguments})", call.collect::<Vec<_>>().join("."));
         let result = self.result;
         let used = if self.lists {
-            format!("for {result} in {call}:\n    print({result})")
+            format!("for {result} in {call}:\n    print({})", self.shown(result))
         } else {
             format!("{result} = {call}\nprint({result})")
         };

@@ -67,6 +67,14 @@ const CLIENTS: &[(&str, &str)] = &[
     ("rental-cli, curl", "export RENTAL_BASE_URL=https://… RENTAL_API_KEY=rk_live_…"),
 ];
 
+/// What people get for a path without a page.
+pub(super) fn missing() -> Markup {
+    html! {
+        h1 { "There is no such page" }
+        p { "The address is misspelt, or the page has another name in this version. " a href="/docs" { "To the start of the documentation" } }
+    }
+}
+
 /// The content of the first page.
 pub(super) fn content<'d>(book: &Book<'d>) -> Markup {
     let info = &book.document["info"];

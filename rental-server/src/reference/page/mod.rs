@@ -41,6 +41,8 @@ pub(super) fn files(document: &Value, names_operators_pages: bool) -> Files {
     for chapter in &book.chapters {
         page(&chapter.path(), &chapter.title, chapter.for_operators, chapter::content(&book, chapter));
     }
+    let missing = Page { path: String::new(), title: "Not found", for_operators: false, content: guide::missing() };
+    files.add_missing(POLICY, framed(&book, &missing));
     files.add("/docs/search.json", "application/json", search::index(&book, false));
     files.add("/docs/admin/search.json", "application/json", search::index(&book, true));
     files.add("/docs.css", "text/css; charset=utf-8", include_str!("page.css"));

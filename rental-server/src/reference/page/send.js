@@ -193,7 +193,12 @@ function choices(body) {
     const items = body.data.filter((item) => item.id && item.object);
     if (!body.data.length) return [make("p", {}, "The list is empty.")];
     const lines = items.slice(0, 50).map((item) => {
-      const name = [item.name ?? item.full_name ?? item.number ?? item.booking_id ?? item.type ?? item.object, item.plate, item.status];
+      const price = item.daily_rate ?? item.final_price ?? item.total;
+      const number = item.invoice_number ?? item.credit_note_number ?? item.summons_number ?? item.transaction_id;
+      const name = [
+        item.name ?? item.full_name ?? item.number ?? number ?? item.booking_id ?? item.type ?? item.object, item.plate,
+        price == null ? null : `${price} ${item.currency ?? ""}`.trim() + (item.daily_rate == null ? "" : " a day"), item.status,
+      ];
       const use = make("button", { type: "button", "aria-label": `Use ${name[0]}` }, "Use");
       use.addEventListener("click", () => {
         offer(item.object, item.id);

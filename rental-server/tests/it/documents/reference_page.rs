@@ -153,3 +153,34 @@ fn an_operator_and_an_integrator_get_pages_of_their_own() {
         assert!(page.contains(own) && !page.contains(other), "{path}");
     }
 }
+
+/// A browser asks for pages, every other client for JSON.
+#[test]
+fn a_page_that_does_not_exist_is_a_404_with_a_way_back_for_browsers() {
+    let server = Server::shared();
+    let get =
+        |path: &str, accept: &str| Connection::open(&server.address).send("GET", path, &[("Accept", accept)], b"");
+    for path in ["/docs/bookings", "/docs/admin/bookings"] {
+        let page = get(path, "text/html,application/xhtml+xml,*/*;q=0.8");
+        assert_eq!((page.status, page.header("content-type")), (404, Some("text/html; charset=utf-8")), "{path}");
+        let text = page.text();
+        assert!(text.contains("There is no such page") && text.contains("href=\"/docs\""), "{text}");
+        assert!(page.header("content-security-policy").is_some() && page.header("etag").is_none(), "{path}");
+        for accept in ["application/json", "*/*"] {
+            get(path, accept).error(404, "invalid_request_error", "resource_missing");
+        }
+    }
+    assert_eq!(get("/docs/vehicles", "text/html").status, 200);
+}
+
+#[test]
+fn the_example_of_free_vehicles_prints_their_names_prices_and_statuses() {
+    let pages = pages();
+    let page = &pages.0["/docs/vehicles"];
+    for code in [
+        "console.log(vehicle.name, vehicle.daily_rate, vehicle.status);",
+        "print(vehicle.name, vehicle.daily_rate, vehicle.status)",
+    ] {
+        assert!(page.contains(code), "{code}");
+    }
+}
