@@ -8,7 +8,7 @@ use crate::{
     operator::{bodies, collections},
     reference::{
         parts,
-        shapes::{amount, described, named, object, optional_id, page_of, text, word},
+        shapes::{amount, cursor, described, integer, named, object, optional_id, page_of, text, word},
     },
 };
 use rental_core::{
@@ -224,8 +224,8 @@ fn row(spec: &ResourceSpec, id: Option<Uuid>, vehicle: Option<VehicleId>, verdic
 /// The body that attaches a page of suggestions.
 fn body() -> Value {
     let properties = json!({
-        "limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "How many to look at. Default: `100`."},
-        "starting_after": {"type": "string", "format": "uuid", "description": "`next_cursor` of the answer before."},
+        "limit": described(integer(1, 100), "How many to look at. Default: `100`."),
+        "starting_after": cursor(),
     });
     parts::action_body(properties, &[], json!({}))
 }

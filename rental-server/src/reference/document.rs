@@ -170,11 +170,13 @@ fn responses(endpoint: &Endpoint, operation: &Operation) -> Value {
         ("415", writes),
         ("422", writes),
         ("429", !matches!(endpoint.handler, Handler::Open(_))),
+        ("431", true),
         ("500", true),
+        ("501", writes),
         ("503", true),
     ] {
         if applies {
-            responses.insert(status.into(), json!({"$ref": format!("#/components/responses/Problem{status}")}));
+            responses.insert(status.into(), parts::problem(status));
         }
     }
     Value::Object(responses)

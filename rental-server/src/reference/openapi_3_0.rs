@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 /// An OpenAPI 3.1 document as 3.0.3. Webhooks, which 3.0 has not, are in `x-webhooks`.
 pub(super) fn of(document: &Value) -> Value {
-    let mut older = converted(document, document);
+    let mut older = converted(document);
     older["openapi"] = json!("3.0.3");
     if let Some(info) = older["info"].as_object_mut() {
         info.retain(|name, _| name != "summary");
@@ -18,22 +18,22 @@ pub(super) fn of(document: &Value) -> Value {
     older
 }
 
-fn converted(value: &Value, document: &Value) -> Value {
+fn converted(value: &Value) -> Value {
     match value {
-        Value::Array(values) => values.iter().map(|value| converted(value, document)).collect(),
-        Value::Object(members) => object(members, document),
+        Value::Array(values) => values.iter().map(converted).collect(),
+        Value::Object(members) => object(members),
         other => other.clone(),
     }
 }
 
 /// Converts the members one by one, so that they keep their order.
-fn object(members: &Map<String, Value>, document: &Value) -> Value {
+fn object(members: &Map<String, Value>) -> Value {
     let mut older = Map::new();
     for (name, value) in members {
         let (name, value) = match (name.as_str(), value) {
-            ("webhooks", _) => ("x-webhooks", converted(value, document)),
+            ("webhooks", _) => ("x-webhooks", converted(value)),
             ("properties", Value::Object(properties)) => {
-                let converted = |(name, schema): (&String, &Value)| (name.clone(), converted(schema, document));
+                let converted = |(name, schema): (&String, &Value)| (name.clone(), converted(schema));
                 ("properties", properties.iter().map(converted).collect())
             }
             ("const", _) => ("enum", json!([value])),
@@ -48,37 +48,20 @@ fn object(members: &Map<String, Value>, document: &Value) -> Value {
                     _ => ("anyOf", others.iter().map(|kind| json!({"type": kind})).collect()),
                 }
             }
-            // In 3.0 a reference cannot be null, so the type is repeated here.
+            // In 3.0 a reference cannot be null. Generators take this form for the type that it names, or null; a repeated
+            // type would be a second class for them.
             ("anyOf", Value::Array(parts)) if parts.len() == 2 && parts[1]["type"] == "null" => {
-                for (name, value) in nullable(resolved(&parts[0], document), document) {
-                    older.entry(name).or_insert(value);
-                }
-                continue;
+                older.insert("nullable".into(), json!(true));
+                ("allOf", json!([converted(&parts[0])]))
             }
             // 3.0 ignores what is beside a reference.
             ("$ref", _) if members.len() > 1 => ("allOf", json!([{"$ref": value}])),
             (name, _) if DATA.contains(&name) => (name, value.clone()),
-            (name, _) => (name, converted(value, document)),
+            (name, _) => (name, converted(value)),
         };
         older.insert(name.to_owned(), value);
     }
     Value::Object(older)
-}
-
-/// What a reference leads to.
-fn resolved<'v>(schema: &'v Value, document: &'v Value) -> &'v Value {
-    let pointer = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
-    pointer.and_then(|pointer| document.pointer(pointer)).unwrap_or(schema)
-}
-
-/// The members of a schema that takes null as well.
-fn nullable(schema: &Value, document: &Value) -> Map<String, Value> {
-    let mut schema = converted(schema, document);
-    schema["nullable"] = json!(true);
-    if let Some(words) = schema.get_mut("enum").and_then(Value::as_array_mut) {
-        words.push(Value::Null);
-    }
-    schema.as_object().cloned().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -87,8 +70,7 @@ mod tests {
 
     #[track_caller]
     fn check(schema: Value, expected: Value) {
-        let document = json!({"components": {"schemas": {"Size": {"type": "string", "enum": ["a4"]}}}});
-        assert_eq!(converted(&schema, &document), expected);
+        assert_eq!(converted(&schema), expected);
     }
 
     #[test]
@@ -98,7 +80,7 @@ mod tests {
         let (size, nothing) = (json!({"$ref": "#/components/schemas/Size"}), json!({"type": "null"}));
         check(
             json!({"anyOf": [size, nothing], "description": "Of pages."}),
-            json!({"type": "string", "enum": ["a4", null], "nullable": true, "description": "Of pages."}),
+            json!({"nullable": true, "allOf": [{"$ref": "#/components/schemas/Size"}], "description": "Of pages."}),
         );
     }
 

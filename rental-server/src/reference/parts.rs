@@ -29,6 +29,9 @@ with `Idempotent-Replayed: true`.
 **Errors** have a `type`, a `code` for programs, a `message` for people, and every bad field in `errors`. Quote the \
 `request_id` when you ask for help.";
 
+/// The response to a head that the server does not read to its end. It has no JSON, so no row in the catalogue.
+const HEAD_TOO_LARGE: &str = "HeadTooLarge";
+
 pub(super) fn security_schemes() -> Value {
     json!({
         "apiKey": {"type": "http", "scheme": "bearer", "description": "An API key of the organization, `rk_live_…`."},
@@ -39,8 +42,10 @@ pub(super) fn security_schemes() -> Value {
 pub(super) fn parameters() -> Value {
     let time = json!({"type": "string", "format": "date-time"});
     let etag = json!({"type": "string"});
+    let mut limit = shapes::integer(1, 100);
+    limit["default"] = json!(20);
     json!({
-        "Limit": query("limit", "Objects on a page.", json!({"type": "integer", "minimum": 1, "maximum": 100, "default": 20})),
+        "Limit": query("limit", "Objects on a page.", limit),
         "StartingAfter": query("starting_after", "`next_cursor` of the page before.", json!({"type": "string"})),
         "CreatedGte": query("created[gte]", "Only objects created at this time or later.", time.clone()),
         "CreatedLt": query("created[lt]", "Only objects created before this time.", time),
@@ -146,6 +151,10 @@ pub(super) fn responses() -> Value {
         "NotModified".into(),
         json!({"description": "The object still has this `ETag`.", "headers": unchanged}),
     );
+    responses.insert(
+        HEAD_TOO_LARGE.into(),
+        json!({"description": "The head of the request is too large: send fewer or shorter headers. The response has no body, and the connection ends."}),
+    );
     let mut statuses: Vec<u16> = CATALOGUE.iter().map(|row| row.status).collect();
     statuses.dedup();
     for status in statuses {
@@ -197,9 +206,16 @@ pub(crate) fn open_operation(id: &str, summary: &str, media: &str, schema: Value
 pub(crate) fn responses_of(ok: &Value, problems: &[&str]) -> Value {
     let mut responses = json!({"200": ok});
     for status in problems {
-        responses[*status] = json!({"$ref": format!("#/components/responses/Problem{status}")});
+        responses[*status] = problem(status);
     }
+    responses["431"] = problem("431");
     responses
+}
+
+/// The response with this status.
+pub(crate) fn problem(status: &str) -> Value {
+    let name = if status == "431" { HEAD_TOO_LARGE.to_owned() } else { format!("Problem{status}") };
+    json!({"$ref": format!("#/components/responses/{name}")})
 }
 
 /// A JSON body with an example.

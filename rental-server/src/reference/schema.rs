@@ -255,7 +255,7 @@ fn attempt() -> Value {
     let properties = json!({
         "at": {"type": "string", "format": "date-time", "description": "When it began."},
         "duration_ms": described(shapes::at_least(0), "How long it took, in milliseconds."),
-        "status": {"type": ["integer", "null"], "minimum": 100, "maximum": 999, "description": "Status of the answer."},
+        "status": {"type": ["integer", "null"], "format": "int32", "minimum": 100, "maximum": 999, "description": "Status of the answer."},
         "error": {"type": ["string", "null"], "description": "Why there was no answer."},
         "response": {"type": ["string", "null"], "description": "The first kilobyte of the answer."},
     });

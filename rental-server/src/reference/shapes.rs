@@ -17,13 +17,10 @@ pub(crate) fn sum() -> Value {
     json!({"type": "number", "format": "double"})
 }
 
-/// A whole number from..=to; `int64` unless 32 bits hold both bounds.
+/// A whole number from..=to: `int32` if 32 bits hold both bounds, else `int64`.
 pub(crate) fn integer(from: i64, to: i64) -> Value {
-    let mut schema = json!({"type": "integer", "minimum": from, "maximum": to});
-    if i32::try_from(from).is_err() || i32::try_from(to).is_err() {
-        schema["format"] = json!("int64");
-    }
-    schema
+    let is_small = i32::try_from(from).is_ok() && i32::try_from(to).is_ok();
+    json!({"type": "integer", "format": if is_small { "int32" } else { "int64" }, "minimum": from, "maximum": to})
 }
 
 /// A whole number of `min` or more, without an upper bound.
@@ -61,6 +58,11 @@ pub(crate) fn text(description: &str) -> Value {
 /// An id or null.
 pub(crate) fn optional_id(description: &str) -> Value {
     json!({"type": ["string", "null"], "format": "uuid", "description": description})
+}
+
+/// The place in a list, in the body of a request for its next page.
+pub(crate) fn cursor() -> Value {
+    json!({"type": ["string", "null"], "format": "uuid", "description": "`next_cursor` of the answer before; null for the first page."})
 }
 
 /// A page of a list with these objects.

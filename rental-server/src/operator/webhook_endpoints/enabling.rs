@@ -6,7 +6,11 @@ use crate::{
     http::reply::Handled,
     objects::write::write,
     operator::bodies,
-    reference::{parts, schema::outcome, shapes::named},
+    reference::{
+        parts,
+        schema::outcome,
+        shapes::{cursor, named},
+    },
 };
 use rental_core::{
     error::{Error, FieldCode},
@@ -42,8 +46,7 @@ fn body() -> Value {
     let since =
         json!({"type": "string", "format": "date-time", "description": "Endpoints disabled at this time or later."});
     let dry_run = json!({"type": "boolean", "description": "Only list the endpoints. Default: `false`."});
-    let after = json!({"type": "string", "format": "uuid", "description": "`next_cursor` of the answer before."});
-    let properties = json!({"disabled_since": since, "dry_run": dry_run, "starting_after": after});
+    let properties = json!({"disabled_since": since, "dry_run": dry_run, "starting_after": cursor()});
     parts::action_body(
         properties,
         &["disabled_since"],

@@ -6,7 +6,7 @@ use crate::{
     http::reply::Handled,
     objects::{leaving_out, write::write},
     operator::{bodies, events::event_of, webhook_endpoints::intents::load},
-    reference::{parts, schema::outcome},
+    reference::{parts, schema::outcome, shapes::cursor},
 };
 use rental_core::{
     error::{Error, FieldCode},
@@ -43,8 +43,7 @@ pub(super) fn endpoint() -> Endpoint {
 
 fn body() -> Value {
     let since = json!({"type": "string", "format": "date-time", "description": "Events from this time on."});
-    let after = json!({"type": "string", "format": "uuid", "description": "`next_cursor` of the answer before."});
-    let properties = json!({"since": since, "starting_after": after});
+    let properties = json!({"since": since, "starting_after": cursor()});
     parts::action_body(properties, &["since"], json!({"since": "2026-05-05T00:00:00Z"}))
 }
 

@@ -31,6 +31,10 @@ pub(super) fn content(book: &Book<'_>) -> Markup {
         h2 id="status-304" { a href="#status-304" { "304" } }
         p { "The object still has the revision in " code { "If-None-Match" } ". Use what you have." }
         @for (at, refusal) in CATALOGUE.iter().enumerate() {
+            @if first(at) && refusal.status > 431 && CATALOGUE[at.saturating_sub(1)].status < 431 {
+                h2 id="status-431" { a href="#status-431" { "431" } }
+                p { "The head of the request is too large: send fewer or shorter headers. The response has no body." }
+            }
             @if first(at) { @let id = format!("status-{}", refusal.status); h2 id=(id) { a href={"#" (id)} { (refusal.status) } } }
             @let id = anchor(at);
             div class="refusal" id=(id) {

@@ -1,8 +1,9 @@
 //! The OpenAPI documents have what generators of clients need.
 
 use super::{openapi, whole};
+use crate::support::Server;
 use rental_core::resources::event::EVENT_NAMES;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// Calls `check` with the place and value of every object of the document, except in examples.
@@ -61,7 +62,7 @@ fn every_number_of_the_document_says_how_wide_it_is() {
         if allows(schema, "integer") {
             integers += 1;
             let small = fits_32_bits(&schema["minimum"]) && fits_32_bits(&schema["maximum"]);
-            if small == (schema["format"] == "int64") {
+            if schema["format"] != if small { "int32" } else { "int64" } {
                 wrong.push(format!("{place}: {schema}"));
             }
         }
@@ -181,5 +182,26 @@ fn the_type_of_a_webhook_decides_the_schema_of_its_data() {
         let object = name.split('.').next().expect("a word");
         let data = document.pointer(&properties["data"]["$ref"].as_str().expect("a reference")[1..]).expect("a schema");
         assert_eq!(data["properties"]["object"]["const"], object, "{name}");
+    }
+}
+
+/// A program passes on the `next_cursor` of a response, which is null at the end.
+#[test]
+fn a_cursor_in_a_body_may_be_null_as_the_document_says() {
+    let (organization, document) = (Server::shared().organization(), whole());
+    let url = json!({"organization_id": organization.id, "url": "https://example.com/hooks"});
+    let endpoint = organization.server.admin("POST", "/admin/v1/webhook_endpoints", &url).id();
+    let time = "2026-05-05T00:00:00Z";
+    for (path, id, mut body) in [
+        ("/admin/v1/webhook_endpoints/{id}/recover", endpoint.as_str(), json!({"since": time})),
+        ("/admin/v1/webhook_endpoints/enable", "", json!({"disabled_since": "2100-01-01T00:00:00Z", "dry_run": true})),
+        ("/admin/v1/organizations/{organization}/tolls/suggestions", organization.id.as_str(), json!({})),
+        ("/admin/v1/organizations/{organization}/violations/suggestions", organization.id.as_str(), json!({})),
+    ] {
+        let content = &document["paths"][path]["post"]["requestBody"]["content"]["application/json"];
+        let cursor = &content["schema"]["properties"]["starting_after"];
+        assert!(allows(cursor, "null") && allows(cursor, "string"), "{path}: {cursor}");
+        body["starting_after"] = Value::Null;
+        organization.server.admin("POST", &path.replace("{id}", id).replace("{organization}", id), &body).ok();
     }
 }
