@@ -37,7 +37,7 @@ pub struct Charged<'a> {
     pub number: Option<&'a str>,
     /// Where it happened, or what was violated.
     pub place: Option<&'a str>,
-    /// The amount.
+    /// What an invoice bills of it.
     pub amount: Money,
     /// The currency of the amount.
     pub currency: Currency,

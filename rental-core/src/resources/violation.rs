@@ -221,7 +221,7 @@ impl Attributable for Violation {
             agency: self.issuer.as_deref(),
             number: Some(&self.summons_number),
             place: self.violation.as_deref(),
-            amount: self.amount_due,
+            amount: self.cost(),
             currency: self.currency,
         }
     }

@@ -97,7 +97,7 @@ fn schema() -> Value {
         "agency": optional("The agency of a toll, or whose summons number it is."),
         "number": optional("The agency's transaction number of a toll, or the summons number."),
         "place": optional("The plaza of a toll, or what was violated."),
-        "amount": described(amount(), "The amount of a toll, or the amount due of a violation."),
+        "amount": described(amount(), "What an invoice bills: the amount of a toll; of a violation the amount due or, when nothing is due any more, what was paid."),
         "currency": text("The currency of the amount."),
         "respond_by": of_format("date", "The last day to pay, contest or name the driver, of a violation that reports it."), "vehicle_id": optional_id("The vehicle, when it is known."),
         "billed": {"type": "boolean", "description": "Whether an invoice bills it, so that its customer does not change."},

@@ -247,7 +247,7 @@ fn schema() -> Value {
         "customer_id": optional_id("The customer of that rental."),
         "when": {"type": ["string", "null"], "description": "The day and time in the time zone of the statement, else of the organization, with the offset from UTC, such as `2026-06-05 13:00 -04:00`; only the day when the time is not known."},
         "plate": {"type": ["string", "null"], "description": "The plate as reported."},
-        "amount": described(amount(), "The amount of a toll, or the amount due of a violation."),
+        "amount": described(amount(), "What an invoice bills: the amount of a toll; of a violation the amount due or, when nothing is due any more, what was paid."),
         "currency": text("The currency of the amount."),
         "twin_id": optional_id("The toll that is probably the same passage, for which this one is not attached."),
         "attached": {"type": "boolean", "description": "Whether this request attached it."},

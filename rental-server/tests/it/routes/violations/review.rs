@@ -50,3 +50,23 @@ fn violations_are_listed_by_the_day_to_respond_and_those_without_one_come_last()
     let members = ["status", "plate_type", "respond_by"].map(|member| first[member].clone());
     assert_eq!(json!(members), json!(["HEARING PENDING", "PAS", null]));
 }
+
+/// What the fleet has paid can be billed, although nothing is due any more.
+#[test]
+fn the_amount_of_a_violation_that_was_paid_is_what_can_be_billed() {
+    let organization = Server::shared().organization();
+    let file = "plate,state,summons_number,issue_date,violation_time,violation,fine_amount,payment_amount,amount_due\n\
+                PAID1,NY,4000000001,06/09/2026,02:03P,NO PARKING,65,65,0\n\
+                PAID1,NY,4000000002,06/10/2026,02:03P,NO PARKING,65,15,50\n";
+    import(&organization, "violations", "", file).ok();
+    let amounts = |path: &str, page: Value| -> Vec<(Value, Value)> {
+        let rows = page["data"].as_array().unwrap_or_else(|| panic!("{path}: {page}")).iter();
+        let mut found: Vec<_> = rows.map(|row| (row["when"].clone(), row["amount"].clone())).collect();
+        found.sort_by_key(|(when, _)| when.to_string());
+        found
+    };
+    let expected = [(json!("2026-06-09 14:03 -04:00"), json!(65)), (json!("2026-06-10 14:03 -04:00"), json!(50))];
+    assert_eq!(amounts("review", organization.get("/v1/violations/review").ok()), expected);
+    let path = format!("/admin/v1/organizations/{}/violations/suggestions", organization.id);
+    assert_eq!(amounts(&path, organization.server.admin("GET", &path, &Value::Null).ok()), expected);
+}
