@@ -30,7 +30,7 @@ with `Idempotent-Replayed: true`.
 `request_id` when you ask for help.";
 
 /// The response to a head that the server does not read to its end. It has no JSON, so no row in the catalogue.
-const HEAD_TOO_LARGE: &str = "HeadTooLarge";
+pub(super) const HEAD_TOO_LARGE: &str = "HeadTooLarge";
 
 pub(super) fn security_schemes() -> Value {
     json!({

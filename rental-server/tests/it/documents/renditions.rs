@@ -103,7 +103,9 @@ fn the_document_in_openapi_3_0_has_the_same_operations_and_types_and_no_words_of
     assert_eq!((&newer["openapi"], &older["openapi"]), (&"3.1.0".into(), &"3.0.3".into()));
     assert_eq!(operations(&older), operations(&newer));
     for section in names(&newer["components"]) {
-        assert_eq!(names(&older["components"][section]), names(&newer["components"][section]));
+        // A response without a body is a second type of errors, which generators of 3.0 do not take.
+        let in_newer = names(&newer["components"][section]).into_iter().filter(|name| *name != "HeadTooLarge");
+        assert_eq!(names(&older["components"][section]), in_newer.collect());
     }
     assert_eq!(names(&older["x-webhooks"]), names(&newer["webhooks"]));
     assert!(older["webhooks"].is_null() && older["info"]["summary"].is_null());
