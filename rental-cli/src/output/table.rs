@@ -66,7 +66,9 @@ pub(crate) fn aligned(columns: &[Column], rows: &[Row], width: Option<usize>, pa
     let (under, beside): (Vec<usize>, Vec<usize>) = wanted.into_iter().partition(|at| below && columns[*at].is_id());
     for at in beside {
         let needed = widths[at] + if shown.is_empty() { 0 } else { GAP.len() };
-        if shown.is_empty() || used + needed <= room {
+        // What is not essential is not shown in the place of what is.
+        let may_be_shown = columns[at].essential || hidden == 0;
+        if shown.is_empty() || (may_be_shown && used + needed <= room) {
             used += needed;
             shown.push(at);
         } else {
@@ -156,7 +158,9 @@ pub(crate) fn fields(
 
 /// Heading of a column: its name, shortened.
 fn heading(column: &Column) -> String {
-    column.label().replace("_response_", "_").replace('_', " ").to_uppercase()
+    // Shorter than their fields, so that they fit beside the other columns of a terminal of 80 columns.
+    let label = column.label().replace("_response_", "_").replace("final_", "");
+    label.replace('_', " ").to_uppercase()
 }
 
 fn cell(column: &Column, row: &Row, at: usize) -> String {
@@ -248,12 +252,18 @@ mod tests {
         );
         let narrow = table(&rental::SPEC, &[&rental], 80);
         let expected = format!(
-            "VEHICLE      CUSTOMER  START DATE  END DATE    STATUS  FINAL PRICE  BOOKING ID\n\
-             White Tesla  c         2026-06-01  2026-06-05  ACTIVE   400.00 USD  BK-1\n  {LONG}\n"
+            "VEHICLE      CUSTOMER  START DATE  END DATE    STATUS       PRICE  BOOKING ID\n\
+             White Tesla  c         2026-06-01  2026-06-05  ACTIVE  400.00 USD  BK-1\n  {LONG}\n"
         );
         assert_eq!((narrow.text, narrow.hidden), (expected, 0));
         let wide = table(&rental::SPEC, &[&rental], 140);
         assert!(wide.text.starts_with("ID  ") && wide.text.lines().count() == 2, "{}", wide.text);
+        let dear = table(&rental::SPEC, &[&rental.replace(":400,", ":400000.00,")], 66);
+        assert!(
+            dear.hidden == 1 && !dear.text.contains("BK-1"),
+            "a price counts more than a booking id: {}",
+            dear.text
+        );
         let tiny = table(&rental::SPEC, &[&rental], 30);
         assert!(tiny.hidden > 0 && tiny.text.contains(LONG), "an id is never cut: {}", tiny.text);
         assert!(tiny.text.lines().all(|line| line.contains(LONG) || line.width() <= 30));
