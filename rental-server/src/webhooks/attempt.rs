@@ -191,6 +191,9 @@ async fn perform(hooks: &Hooks, target: &Target, row: Due, failures: u32) -> Res
     let trace = span_of(pending.event_id, &hooks.settings);
     let (ending, log) = hooks.sender.send(message(target, &pending, trace, body)).await;
     hooks.metrics.record(&ending, log.duration_ms);
+    if ending.is_success() {
+        hooks.metrics.delivered(edge::now().millis().saturating_sub(pending.created_at.millis()));
+    }
     record_span(hooks, row.organization, pending.event_type, trace, &log);
     if let Some(failure) = ending.local_failure() {
         hooks.local_failures.note(failure, target.endpoint.id);

@@ -19,6 +19,8 @@ use std::{
 
 /// Upper bounds in seconds: from a receiver on the same network to the usual time-out, and longer ones.
 const SECONDS: Bounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
+/// Upper bounds of the delays of deliveries, in seconds: to those of the retry schedule.
+const DELAYS: Bounds = [0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 150.0, 900.0, 3600.0, 10_800.0, 86_400.0];
 
 /// What waits to be delivered.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -56,6 +58,8 @@ pub(crate) struct HookMetrics {
     /// By outcome.
     attempts: Family<Outcome, Histogram, fn() -> Histogram>,
     not_sent: Family<Reason, Counter>,
+    /// How long after they were made deliveries were accepted.
+    delays: Histogram,
     /// Endpoints disabled by failures.
     pub(crate) disabled: Counter,
     /// Deliveries that waited until retention ended.
@@ -103,7 +107,8 @@ impl Default for HookMetrics {
             drop(removed.get_or_create(&Object { object: spec.object }));
         }
         let (disabled, expired, backlog) = Default::default();
-        Self { attempts, not_sent, disabled, expired, removed, backlog }
+        let delays = Histogram::durations(&DELAYS);
+        Self { attempts, delays, not_sent, disabled, expired, removed, backlog }
     }
 }
 
@@ -132,6 +137,11 @@ impl HookMetrics {
         self.attempts.get_or_create(&Outcome { outcome }).observe_duration(Duration::from_millis(duration_ms));
     }
 
+    /// Counts a delivery that its endpoint accepted, so long after it was made.
+    pub(crate) fn delivered(&self, delay_ms: u64) {
+        self.delays.observe_duration(Duration::from_millis(delay_ms));
+    }
+
     /// Adds them to the page of metrics.
     pub(crate) fn register(&self, registry: &mut Registry) {
         registry.register_with_unit(
@@ -139,6 +149,12 @@ impl HookMetrics {
             "Time of attempts by outcome: delivered (2xx), refused (another status), unanswered",
             Unit::Seconds,
             self.attempts.clone(),
+        );
+        registry.register_with_unit(
+            "webhook_delivery_delay",
+            "Time from a delivery to the attempt that its endpoint accepted, with all retries and waiting",
+            Unit::Seconds,
+            self.delays.clone(),
         );
         registry.register(
             "webhook_attempts_not_sent",

@@ -1,6 +1,8 @@
 //! When a failed delivery is tried again (spec, Retries 2; decisions, Webhooks).
 
-use super::{PRIVATE, hook, observed, one_event, quiet_while, usual, wait_for, wait_for_deliveries, with_schedule};
+use super::{
+    PRIVATE, hook, metric, observed, one_event, quiet_while, usual, wait_for, wait_for_deliveries, with_schedule,
+};
 use crate::support::{
     Organization, Server,
     receiver::{Act, Receiver, Seen},
@@ -58,6 +60,9 @@ fn a_success_ends_the_retries() {
     assert_eq!((&delivery["attempts"], &delivery["last_response_status"]), (&json!(6), &json!(201)));
     quiet_while();
     assert_eq!(receiver.count(), 6);
+    let delay = |what: &str| metric(&server, &format!("rental_webhook_delivery_delay_seconds_{what}"));
+    assert_eq!(delay("count"), 1.0, "attempts that are refused deliver nothing");
+    assert!(delay("sum") >= 0.09, "{}: the retries count", delay("sum"));
 }
 
 #[test]
