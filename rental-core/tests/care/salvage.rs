@@ -29,7 +29,7 @@ impl Crashed {
     }
 
     /// Has pages with older versions of its rows.
-    fn with_older_pages(rentals: usize) -> Self {
+    pub(crate) fn with_older_pages(rentals: usize) -> Self {
         Self::after(rentals, 200)
     }
 
