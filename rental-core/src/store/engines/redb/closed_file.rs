@@ -189,8 +189,9 @@ fn unchanged(
     let file = FileBackend::new(file).map_err(|error| file::refusal(path, error))?;
     let mut builder = Builder::new();
     builder.set_cache_size(cache_bytes).set_check_integrity_on_open(checksums == Checksums::Checked);
-    let db =
-        builder.create_with_backend(ReadOnlyBackend::new(file, len)).map_err(|error| file::refusal(path, error))?;
+    let db = builder
+        .create_with_backend(ReadOnlyBackend::new(file, len))
+        .map_err(|error| file::refusal_of_read(path, error))?;
     file::recognize(&db, path, versions)?;
     Ok(db)
 }

@@ -4,7 +4,7 @@ use super::{
     row,
     tables::{META, ROWS, unavailable},
     version,
-    watched::{Watch, Watched},
+    watched::{Failure, Watch, Watched},
 };
 use crate::store::{Absent, Record, SCHEMA_VERSION, StoreError, marks, needs_upgrade, versioned};
 use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, backends::FileBackend};
@@ -69,7 +69,10 @@ pub(super) fn open_watched(
             let file = file.map_err(|error| DatabaseError::Storage(StorageError::Io(error)))?;
             builder.create_with_backend(Watched::new(FileBackend::new(file)?, watch))
         });
-        let db = db.map_err(|error| refusal(path, error))?;
+        let db = db.map_err(|error| match watch.failure() {
+            Some(Failure::Unread) => refusal_of_read(path, error),
+            _ => refusal(path, error),
+        })?;
         if make { prepare(&db, versions) } else { recognize(&db, path, versions) }?;
         Ok(db)
     });
@@ -302,6 +305,17 @@ pub(super) fn in_use(path: &Path) -> StoreError {
     StoreError::InUse(format!("{} is in use by another process", path.display()))
 }
 
+/// The refusal of a file that could not be opened because of a read.
+pub(super) fn refusal_of_read(path: &Path, error: DatabaseError) -> StoreError {
+    match error {
+        DatabaseError::Storage(StorageError::Io(error)) if is_unreadable(&error) => StoreError::Unreadable(format!(
+            "a part of {} cannot be read ({error}): it was cut, or the disk has a sector that it cannot read",
+            path.display()
+        )),
+        other => refusal(path, other),
+    }
+}
+
 pub(super) fn refusal(path: &Path, error: DatabaseError) -> StoreError {
     let shown = path.display();
     match error {
@@ -311,9 +325,6 @@ pub(super) fn refusal(path: &Path, error: DatabaseError) -> StoreError {
                 "{shown} is not a store of this program, or is damaged ({error}); check the path, or restore it from a backup"
             ))
         }
-        DatabaseError::Storage(StorageError::Io(error)) if is_unreadable(&error) => StoreError::Unreadable(format!(
-            "a part of {shown} cannot be read ({error}): it was cut, or the disk has a sector that it cannot read"
-        )),
         DatabaseError::Storage(StorageError::Corrupted(detail)) => {
             StoreError::DamagedStore(format!("{shown} is damaged ({detail}); restore it from a backup"))
         }
