@@ -16,7 +16,7 @@ use rental_core::{resources::organization, schema::ResourceSpec, value::Date};
 use serde::Deserialize;
 
 /// Columns of a pipe: members of the response, and the candidates and the twin in words.
-const COLUMNS: [&str; 14] = [
+const COLUMNS: [&str; 16] = [
     "when",
     "plate",
     "plate_state",
@@ -31,6 +31,8 @@ const COLUMNS: [&str; 14] = [
     "number",
     CANDIDATES,
     TWIN,
+    "status",
+    "plate_type",
 ];
 /// The columns that only `--columns` shows.
 const MORE: [&str; 8] =
@@ -173,7 +175,8 @@ fn twin(json: &str, currency: Option<&str>) -> Option<String> {
 fn block(row: Row, (today, width): (u32, usize)) -> String {
     let Row { record, candidates, twin } = row;
     let text = |member: &str| record.text(member).filter(|text| !text.is_empty());
-    let plate = [text("plate"), text("plate_state")].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let plate =
+        [text("plate"), text("plate_state"), text("plate_type")].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let whose = Some(plate).filter(|plate| !plate.is_empty()).or_else(|| text("transponder_number"));
     let amount = [record.amount("amount"), text("currency")].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let head = [text("when"), whose, Some(amount), text("place")].into_iter().flatten().collect::<Vec<_>>();
@@ -181,6 +184,7 @@ fn block(row: Row, (today, width): (u32, usize)) -> String {
     // By these a person finds it at the agency.
     let source = [text("agency"), text("number")].into_iter().flatten().collect::<Vec<_>>();
     lines.extend((!source.is_empty()).then(|| ("  ", source.join(" "))));
+    lines.extend(text("status").map(|status| ("  ", format!("status: {status}"))));
     lines.extend(text("respond_by").map(|day| ("  ", time_left(&day, today))));
     lines.extend(text("customer_name").map(|name| ("  ", format!("billed to {name}"))));
     lines.extend(text("reason").map(|reason| ("  ", reason)));

@@ -113,13 +113,14 @@ async fn row<T: Attributable>(
     let [tag, plate, state] = object.identifiers();
     let When { at, on, .. } = object.when();
     let charged = object.charged();
+    let [status, plate_type] = object.reported();
     Ok(json!({
         "object": "review", "resource": T::SPEC.object, "id": object.id(), "verdict": verdict(&derived),
         "reason": payer.review.as_deref().filter(|_| is_billed).unwrap_or_else(|| derived.reason()),
         "when": local_time(organization, object), "occurred_at": at, "occurred_on": on, "plate": plate, "plate_state": state,
         "transponder_number": tag, "agency": charged.agency, "number": charged.number, "place": charged.place,
         "amount": charged.amount, "currency": charged.currency,
-        "respond_by": object.respond_by(),
+        "respond_by": object.respond_by(), "status": status, "plate_type": plate_type,
         "vehicle_id": derived.vehicle.or_else(|| object.known_vehicle()), "billed": is_billed,
         "customer_id": payer.customer, "customer_name": payer.customer.and_then(name),
         "candidates": shown.collect::<Vec<_>>(), "twin": twin,

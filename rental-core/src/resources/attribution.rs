@@ -124,6 +124,10 @@ pub trait Attributable: Billable + FromFields + Clone + PartialEq {
     fn respond_by(&self) -> Option<Date> {
         None
     }
+    /// The status and the type of the plate, as a city reports them.
+    fn reported(&self) -> [Option<&str>; 2] {
+        [None, None]
+    }
     /// Why a person has to look at its bill, if there is a reason.
     fn bill_review(&self) -> Option<Text> {
         None

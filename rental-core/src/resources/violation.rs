@@ -240,6 +240,10 @@ impl Attributable for Violation {
         self.respond_by
     }
 
+    fn reported(&self) -> [Option<&str>; 2] {
+        [&self.status, &self.plate_type].map(Option::as_deref)
+    }
+
     fn bill_review(&self) -> Option<Text> {
         let (billed, cost) = (self.amount_billed, self.cost());
         let text = format!(

@@ -40,6 +40,9 @@ fn violations_are_listed_by_the_day_to_respond_and_those_without_one_come_last()
     let page = organization.get("/v1/violations/review").ok();
     let days: Vec<_> = page["data"].as_array().unwrap().iter().map(|row| &row["respond_by"]).collect();
     assert_eq!(json!(days), json!(["2026-07-01", "2026-07-26", null]));
+    let reported = |row: &Value| ["status", "plate_type"].map(|member| row[member].clone());
+    let reported: Vec<_> = page["data"].as_array().unwrap().iter().map(reported).collect();
+    assert_eq!(json!(reported), json!([[null, "COM"], [null, "PAS"], ["HEARING PENDING", "PAS"]]));
     let list = |query: &str| {
         let page = organization.get(&format!("/v1/violations?{query}")).ok();
         page["data"].as_array().unwrap().iter().map(|one| one["summons_number"].clone()).collect::<Vec<_>>()
