@@ -151,15 +151,27 @@ pub(crate) fn names(object: &str) -> Option<&'static str> {
     Some(naming(object)?.names)
 }
 
-/// The id of the one object that a text names. An id is returned as it is, without a request.
-pub(crate) fn resolve(api: &Api, spec: &'static ResourceSpec, text: &str) -> Result<String, Failure> {
+/// Whether a text is a name that objects of several organizations can have: of an operator's list that has those of all.
+pub(crate) fn is_named_within_an_organization(spec: &ResourceSpec, text: &str) -> bool {
+    let is_of_many = |naming: &Naming| naming.access == Access::Operator && naming.object != "operator";
+    let named = naming(spec.object).filter(|_| !text.is_empty() && !is_id(text));
+    named.is_some_and(|naming| is_of_many(naming) && naming.ways.iter().any(|way| (way.fits)(text)))
+}
+
+/// The id of the one object that a text names, of an organization if one is given. An id is returned as it is, without a request.
+pub(crate) fn resolve(
+    api: &Api,
+    spec: &'static ResourceSpec,
+    text: &str,
+    organization: Option<&str>,
+) -> Result<String, Failure> {
     let Some(naming) = naming(spec.object).filter(|_| !text.is_empty() && !is_id(text)) else {
         return Ok(text.to_owned());
     };
     let mut tried = Vec::new();
     for way in naming.ways.iter().filter(|way| (way.fits)(text)) {
-        let ids =
-            look_up((api, naming.access), spec, &way.by, text).map_err(|failure| needs_a_key(failure, spec, text))?;
+        let ids = look_up((api, naming.access), spec, &way.by, (text, organization))
+            .map_err(|failure| needs_a_key(failure, spec, text))?;
         match ids.as_slice() {
             [] => tried.push(way.called),
             [id] => return Ok(id.clone()),
@@ -180,12 +192,17 @@ fn spoken(name: &str) -> String {
 }
 
 /// The ids of the objects that a text names in one way.
-fn look_up((api, access): (&Api, Access), spec: &ResourceSpec, by: &By, text: &str) -> Result<Vec<String>, Failure> {
+fn look_up(
+    (api, access): (&Api, Access),
+    spec: &ResourceSpec,
+    by: &By,
+    (text, organization): (&str, Option<&str>),
+) -> Result<Vec<String>, Failure> {
     match by {
         By::Filter(param) => filtered((api, access), spec, &[(param, text)]),
-        By::Field(field) => with_field((api, access), spec, field, text),
+        By::Field(field) => with_field((api, access), spec, field, (text, organization)),
         By::Vehicle(status) => {
-            let vehicle = resolve(api, &vehicle::SPEC, text)?;
+            let vehicle = resolve(api, &vehicle::SPEC, text, None)?;
             let status = status.map(|status| ("status", status));
             filtered(
                 (api, access),
@@ -215,10 +232,11 @@ fn with_field(
     (api, access): (&Api, Access),
     spec: &ResourceSpec,
     field: &str,
-    text: &str,
+    (text, organization): (&str, Option<&str>),
 ) -> Result<Vec<String>, Failure> {
     let mut ids = Vec::new();
-    let is_complete = pages::each_object((api, access), &[spec.plural], &[], MAX_PAGES, |raw| {
+    let of: Vec<_> = organization.map(|id| ("organization".to_owned(), id.to_owned())).into_iter().collect();
+    let is_complete = pages::each_object((api, access), &[spec.plural], &of, MAX_PAGES, |raw| {
         let record = Record::read(raw.get())?;
         if record.text(field).as_deref() == Some(text) && record.text("revoked_at").is_none() {
             ids.extend(record.text("id"));

@@ -133,14 +133,14 @@ fn note_next(made: &str, matches: &ArgMatches, session: &Session) -> Result<(), 
     if let Some(number) = Record::read(made)?.text("credit_note_number") {
         let of = by_number::organization_flag(matches);
         session.out.note(&format!(
-            "next: rental-cli credit-notes pdf {number}{of} --to {number}.pdf; when money was given back: rental-cli credit-notes refund {number}{of}"
+            "next: rental-cli credit-notes pdf {number}{of} --to {number}.pdf; once the money of a paid invoice was given back: rental-cli credit-notes refund {number}{of}"
         ));
     }
     Ok(())
 }
 
-/// How the lines with the fees for tolls and violations begin.
-const FEES: [&str; 2] = ["Toll fee: ", "Violation fee: "];
+/// How the lines with the fees for tolls and violations begin, with the name of what the fee is for.
+const FEES: [(&str, &str); 2] = [("toll", "Toll fee: "), ("violation", "Violation fee: ")];
 
 /// Replaces lines that name a toll, violation or rental by their places on the invoice. If there are such lines, returns the places
 /// and descriptions of the invoice's fees that are not credited with them.
@@ -148,6 +148,7 @@ fn place_lines(body: &mut Body, invoice: &str, session: &Session) -> Result<Vec<
     let Some(value) = body.field_mut("lines") else { return Ok(Vec::new()) };
     let mut lines = value.items();
     let mut of_invoice: Option<Vec<Record>> = None;
+    let mut credited = Vec::new();
     for line in &mut lines {
         let Some((spec, member, name)) = fields::billed(line) else { continue };
         let of_invoice = match &mut of_invoice {
@@ -165,10 +166,12 @@ fn place_lines(body: &mut Body, invoice: &str, session: &Session) -> Result<Vec<
             hint: "`rental-cli invoices get` shows what an invoice bills",
         })?;
         *line = line.at_place(place);
+        credited.push(spec.object);
     }
     *value = JsonText::list(&lines);
     let is_credited = |place: usize| lines.iter().any(|line| line.is_of_line(place));
     let of_invoice = of_invoice.iter().flatten().enumerate().filter(|(place, _)| !is_credited(*place));
     let described = of_invoice.filter_map(|(place, line)| line.text("description").map(|text| (place, text)));
-    Ok(described.filter(|(_, text)| FEES.iter().any(|fee| text.starts_with(fee))).collect())
+    let is_fee = |text: &str| FEES.iter().any(|(object, fee)| credited.contains(object) && text.starts_with(fee));
+    Ok(described.filter(|(_, text)| is_fee(text)).collect())
 }

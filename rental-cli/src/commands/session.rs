@@ -69,7 +69,14 @@ impl Session {
 
     /// Id of the object that a text names: by its id, or by what people call it. Asks the server unless it is an id.
     pub(crate) fn object_id(&self, spec: &'static ResourceSpec, text: &str) -> Result<String, Failure> {
-        by_field::resolve(&self.api, spec, text)
+        if !by_field::is_named_within_an_organization(spec, text) {
+            return by_field::resolve(&self.api, spec, text, None);
+        }
+        let organization = self.settings.organization().map_err(|_| {
+            let what = "is a name within an organization: set RENTAL_ORGANIZATION, or use the id";
+            Failure::Usage(format!("{text:?} {what}"))
+        })?;
+        by_field::resolve(&self.api, spec, text, Some(self.organization_id(organization)?))
     }
 
     /// Sends a request and returns the JSON of the response.

@@ -46,7 +46,7 @@ fn what_settles_an_invoice_says_the_next_step() {
     let credit = ["invoices", "credit", "0190d0f2-7c3a-7cc0-8000-000000000001", "--line", "0"];
     assert_eq!(
         server.run(&credit).stderr,
-        "next: rental-cli credit-notes pdf CN-000007 --to CN-000007.pdf; when money was given back: rental-cli credit-notes refund CN-000007\n"
+        "next: rental-cli credit-notes pdf CN-000007 --to CN-000007.pdf; once the money of a paid invoice was given back: rental-cli credit-notes refund CN-000007\n"
     );
     assert_eq!(server.run(&[&credit[..], &["--json"]].concat()).stderr, "");
 }

@@ -116,7 +116,7 @@ fn no_page(page: &mut [u8]) {
     page[..200].fill(0xA7);
 }
 
-/// From 8 to 9: no program of this version would open it.
+/// Another number, which this program does not open as its own.
 fn another_number(page: &mut [u8]) {
     let at = page.windows(VERSION.len()).position(|part| part == VERSION).unwrap() + VERSION.len();
     assert_eq!(u64::from(page[at]), SCHEMA_VERSION);

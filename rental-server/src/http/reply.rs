@@ -56,12 +56,12 @@ impl Document {
         Self { body, tag }
     }
 
-    /// The document as JSON, or 304 when the client has it already. Clients ask each time: an update changes it.
     /// 404 with this document.
     pub(crate) fn not_found(&self) -> Reply {
         Reply { status: StatusCode::NOT_FOUND, ..Reply::json(self.body.clone()) }
     }
 
+    /// The document as JSON, or 304 when the client has it already. Clients ask each time: an update changes it.
     pub(crate) fn reply(&self, call: &Call) -> Reply {
         let reply = if lists_tag(call.headers(), &header::IF_NONE_MATCH, &self.tag) == Some(true) {
             Reply { status: StatusCode::NOT_MODIFIED, ..Reply::json(Bytes::new()) }

@@ -157,10 +157,13 @@ impl Unbilled {
             None => {
                 let found = rentals_of(store, organization, customer).await?;
                 self.read += found.len();
+                self.is_cut |= found.len() >= MOST_RENTALS;
                 rentals.insert(found)
             }
         };
-        let happened = rentals.iter().filter(|rental| during(rental, one.when()));
+        // What was cancelled or never approved is billed by nobody.
+        let is_kept = |rental: &Rental| !matches!(rental.status, RentalStatus::New | RentalStatus::Cancelled);
+        let happened = rentals.iter().filter(|rental| is_kept(rental) && during(rental, one.when()));
         let of_vehicle = |rental: &Rental| had(rental, one.known_vehicle());
         Ok(happened.max_by_key(|rental| (of_vehicle(rental), precedence(rental))).map(|rental| rental.id))
     }

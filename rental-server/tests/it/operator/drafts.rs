@@ -226,6 +226,9 @@ fn what_a_person_attached_is_billed_with_the_rental_of_then_or_by_itself() {
     organization.server.admin("PATCH", &format!("/admin/v1/organizations/{}", organization.id), &settings).ok();
     let [own, other] = [(); 2].map(|()| organization.vehicle(json!({"daily_rate": 100})));
     let (rental, customer) = completed(&organization, &own, ["2026-06-01", "2026-06-05"], 400.0);
+    // A cancelled booking of the other car takes nothing.
+    let booking = json!({"customer_id": customer, "vehicle_id": other, "start_date": "2026-06-01", "end_date": "2026-07-05", "status": "CANCELLED"});
+    organization.post("/v1/rentals", &booking).ok();
     let toll = |day: &str, amount: u32| {
         let fields =
             json!({"amount": amount, "agency": "A", "occurred_on": day, "customer_id": customer, "vehicle_id": other});
