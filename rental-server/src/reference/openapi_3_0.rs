@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 /// An OpenAPI 3.1 document as 3.0.3. Webhooks, which 3.0 has not, are in `x-webhooks`.
 pub(super) fn of(document: &Value) -> Value {
-    let mut older = converted(document);
+    let mut older = converted(document, document);
     leave_out_head_too_large(&mut older);
     older["openapi"] = json!("3.0.3");
     if let Some(info) = older["info"].as_object_mut() {
@@ -32,22 +32,22 @@ fn leave_out_head_too_large(document: &mut Value) {
     }
 }
 
-fn converted(value: &Value) -> Value {
+fn converted(value: &Value, document: &Value) -> Value {
     match value {
-        Value::Array(values) => values.iter().map(converted).collect(),
-        Value::Object(members) => object(members),
+        Value::Array(values) => values.iter().map(|value| converted(value, document)).collect(),
+        Value::Object(members) => object(members, document),
         other => other.clone(),
     }
 }
 
 /// Converts the members one by one, so that they keep their order.
-fn object(members: &Map<String, Value>) -> Value {
+fn object(members: &Map<String, Value>, document: &Value) -> Value {
     let mut older = Map::new();
     for (name, value) in members {
         let (name, value) = match (name.as_str(), value) {
-            ("webhooks", _) => ("x-webhooks", converted(value)),
+            ("webhooks", _) => ("x-webhooks", converted(value, document)),
             ("properties", Value::Object(properties)) => {
-                let converted = |(name, schema): (&String, &Value)| (name.clone(), converted(schema));
+                let converted = |(name, schema): (&String, &Value)| (name.clone(), converted(schema, document));
                 ("properties", properties.iter().map(converted).collect())
             }
             ("const", _) => ("enum", json!([value])),
@@ -62,20 +62,37 @@ fn object(members: &Map<String, Value>) -> Value {
                     _ => ("anyOf", others.iter().map(|kind| json!({"type": kind})).collect()),
                 }
             }
-            // In 3.0 a reference cannot be null. Generators take this form for the type that it names, or null; a repeated
-            // type would be a second class for them.
+            // In 3.0 a reference cannot be null, so the type is repeated here.
             ("anyOf", Value::Array(parts)) if parts.len() == 2 && parts[1]["type"] == "null" => {
-                older.insert("nullable".into(), json!(true));
-                ("allOf", json!([converted(&parts[0])]))
+                for (name, value) in nullable(resolved(&parts[0], document), document) {
+                    older.entry(name).or_insert(value);
+                }
+                continue;
             }
             // 3.0 ignores what is beside a reference.
             ("$ref", _) if members.len() > 1 => ("allOf", json!([{"$ref": value}])),
             (name, _) if DATA.contains(&name) => (name, value.clone()),
-            (name, _) => (name, converted(value)),
+            (name, _) => (name, converted(value, document)),
         };
         older.insert(name.to_owned(), value);
     }
     Value::Object(older)
+}
+
+/// What a reference leads to.
+fn resolved<'v>(schema: &'v Value, document: &'v Value) -> &'v Value {
+    let pointer = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
+    pointer.and_then(|pointer| document.pointer(pointer)).unwrap_or(schema)
+}
+
+/// The members of a schema that takes null as well.
+fn nullable(schema: &Value, document: &Value) -> Map<String, Value> {
+    let mut schema = converted(schema, document);
+    schema["nullable"] = json!(true);
+    if let Some(words) = schema.get_mut("enum").and_then(Value::as_array_mut) {
+        words.push(Value::Null);
+    }
+    schema.as_object().cloned().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -84,7 +101,8 @@ mod tests {
 
     #[track_caller]
     fn check(schema: Value, expected: Value) {
-        assert_eq!(converted(&schema), expected);
+        let document = json!({"components": {"schemas": {"Size": {"type": "string", "enum": ["a4"]}}}});
+        assert_eq!(converted(&schema, &document), expected);
     }
 
     #[test]
@@ -94,7 +112,7 @@ mod tests {
         let (size, nothing) = (json!({"$ref": "#/components/schemas/Size"}), json!({"type": "null"}));
         check(
             json!({"anyOf": [size, nothing], "description": "Of pages."}),
-            json!({"nullable": true, "allOf": [{"$ref": "#/components/schemas/Size"}], "description": "Of pages."}),
+            json!({"type": "string", "enum": ["a4", null], "nullable": true, "description": "Of pages."}),
         );
     }
 
