@@ -29,7 +29,7 @@ struct Way {
     by: By,
     /// What the text is then, for people.
     called: &'static str,
-    /// Whether a text can be it.
+    /// Whether a text can be such a name.
     fits: fn(&str) -> bool,
 }
 

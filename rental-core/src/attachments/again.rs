@@ -22,11 +22,11 @@ use crate::{
     value::{Id, OrganizationId, Text},
 };
 
-/// Attachments that one batch derives again.
+/// Tolls and violations that one batch derives again.
 pub const PAGE: usize = 32;
 
-/// Derives the next automatic attachments of the vehicle that `record` marks, and commits them with the progress of the
-/// mark. Damaged rows that the step skips are added to `damaged`.
+/// Derives the next tolls and violations of the vehicle or number that `record` marks, and commits them with the progress of
+/// the mark. Damaged rows that the step skips are added to `damaged`.
 ///
 /// # Errors
 /// The store is not available, or `record` is no mark.

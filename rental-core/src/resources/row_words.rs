@@ -73,7 +73,9 @@ fn meaning(row: &Row<'_>) -> String {
         Row::Recheck { organization, marked } => {
             let whose =
                 marked.as_vehicle().map_or_else(|| "a number".to_owned(), |vehicle| format!("vehicle {vehicle}"));
-            format!("the mark that attachments of {whose} of organization {organization} must be derived again")
+            format!(
+                "the mark that tolls and violations of {whose} of organization {organization} must be derived again"
+            )
         }
         Row::Heartbeat { server } => format!("the heartbeat of server {server}"),
         Row::Usage { server, organization } => {

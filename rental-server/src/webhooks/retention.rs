@@ -123,7 +123,7 @@ async fn fail_expired(
     Ok(())
 }
 
-/// Which deliveries of an endpoint an attempt tells about that was not made.
+/// Which deliveries of an endpoint could not be sent, as an attempt shows that was not made.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Unsent {
     /// Those that are due: this server cannot reach the endpoint.
@@ -133,7 +133,7 @@ pub(super) enum Unsent {
 }
 
 /// Fails deliveries to an enabled endpoint that have been due for the retention of deliveries, after an attempt that this server
-/// could not make. So each of them had the whole retention, and a server that was stopped for longer tries before it fails one.
+/// could not make. So each of them had the whole retention, and a server that was stopped for longer makes one attempt before.
 /// A change of the endpoint, such as another URL, begins the retention again.
 pub(super) async fn expire(hooks: &Hooks, id: EndpointId, unsent: Unsent, now: Timestamp) -> Result<(), Error> {
     let Some(kept) = hooks.settings.retention.deliveries else { return Ok(()) };

@@ -106,7 +106,7 @@ fn what_was_lost_of_the_nights_and_numbers_that_are_taken_is_there_again_before_
     });
 }
 
-/// Nothing can say again what it was: whoever operates the server must know.
+/// No other row has its settings, so nothing can restore it: the operator must be told.
 #[test]
 fn the_loss_of_an_organization_is_told_at_the_start_and_by_a_check() {
     let directory = tempfile::tempdir().expect("a directory");
