@@ -4,6 +4,8 @@
 
 #[path = "recording/identity.rs"]
 mod identity;
+#[path = "recording/race.rs"]
+mod race;
 
 use proptest::prelude::*;
 use rental_core::{
@@ -59,7 +61,8 @@ fn organization() -> Organization {
 /// A store with the organization alone.
 fn empty() -> Arc<Memory> {
     let (store, mut batch) = (Arc::new(Memory::default()), Batch::default());
-    batch.insert(Organization::key(SYSTEM, organization().id), "{}".into());
+    let owner = serde_json::to_vec(&organization()).unwrap();
+    batch.insert(Organization::key(SYSTEM, organization().id), owner.into());
     now(store.commit(batch)).unwrap();
     store
 }

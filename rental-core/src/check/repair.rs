@@ -9,6 +9,7 @@
 mod change;
 mod decide;
 mod leaving;
+mod marks;
 mod plan;
 mod references;
 mod view;

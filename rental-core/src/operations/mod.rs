@@ -26,6 +26,7 @@ pub mod idempotency;
 mod intent;
 mod new_api_key;
 mod newest;
+pub(crate) mod number;
 mod read;
 pub(crate) mod recheck;
 mod reference;

@@ -3,7 +3,7 @@
 //! The mark is in the batch of the change. [`attachments`](crate::attachments) derives the tolls and violations of the vehicle or
 //! number again and then removes the mark.
 
-use super::edge::Edge;
+use super::{edge::Edge, number};
 use crate::{
     error::Error,
     fleet::first_booking,
@@ -13,7 +13,7 @@ use crate::{
         recheck::{self, Marked, Recheck},
     },
     schema::{Effects, Facts, Grounds, ResourceSpec},
-    store::{Batch, Check, Order, Revision, Span, Store, StoreError, get_one},
+    store::{Batch, Check, Key, Order, Revision, Span, Store, StoreError, get_each, get_one},
     value::OrganizationId,
 };
 
@@ -56,19 +56,39 @@ pub(super) async fn mark(
         return Ok(());
     }
     let is_rental = was.or(is).is_some_and(|grounds| matches!(grounds.facts, Facts::Rental { .. }));
-    let mut marks: Vec<(Marked, u32)> = match is_rental {
-        true => was.into_iter().chain(is).flat_map(of_rental).collect(),
-        false => numbers(before, after).into_iter().map(|number| (number, 0)).collect(),
+    let marks = match is_rental {
+        true => {
+            let mut marks: Vec<(Marked, u32)> = was.into_iter().chain(is).flat_map(of_rental).collect();
+            marks.sort_unstable();
+            marks.dedup_by_key(|(marked, _)| *marked);
+            let marks = with_bookings(store, organization, marks).await?;
+            with_attachments(store, organization, marks).await?
+        }
+        false => of_numbers(store, edge, organization, numbers(before, after), batch).await?,
     };
-    marks.sort_unstable();
-    marks.dedup_by_key(|(marked, _)| *marked);
-    if is_rental {
-        marks = with_bookings(store, organization, marks).await?;
-    }
-    for mark in with_attachments(store, organization, marks).await? {
+    for mark in marks {
         put(store, edge, organization, mark, batch).await?;
     }
     Ok(())
+}
+
+/// The numbers that something names or can name by now. What named a number before numbers had counters is found by its index entry.
+async fn of_numbers(
+    store: &dyn Store,
+    edge: &dyn Edge,
+    organization: OrganizationId,
+    numbers: Vec<Marked>,
+    batch: &mut Batch,
+) -> Result<Vec<(Marked, u32)>, Error> {
+    let counters: Vec<Key> = numbers.iter().map(|number| number::counter(organization, *number)).collect();
+    let found = if counters.is_empty() { Vec::new() } else { get_each(store, &counters).await? };
+    let (mut marks, mut others) = (Vec::new(), Vec::new());
+    for ((number, counter), seen) in numbers.into_iter().zip(counters).zip(found) {
+        let can_be_named = number::raise(batch, counter, seen, revision(edge));
+        if can_be_named { &mut marks } else { &mut others }.push((number, 0));
+    }
+    marks.extend(with_attachments(store, organization, others).await?);
+    Ok(marks)
 }
 
 /// The vehicles of a rental, and the first day that it can decide.
@@ -100,7 +120,10 @@ async fn with_bookings(
 fn numbers(before: Option<&Effects>, after: &Effects) -> Vec<Marked> {
     let gone = before.into_iter().flat_map(|before| &before.entries).filter(|entry| !after.entries.contains(entry));
     let names = after.entries.iter().chain(gone).filter(|entry| vehicle::is_name_look_up(entry));
-    names.map(Marked::number).collect()
+    let mut numbers: Vec<Marked> = names.map(Marked::number).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
 }
 
 /// The index entries of what a vehicle or number decides about, on a day and later, or after an entry.

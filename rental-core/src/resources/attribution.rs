@@ -9,10 +9,12 @@ use super::{
 };
 use crate::{
     error::{Error, FieldCode},
-    rows::recheck::Marked,
+    rows::{Row, recheck::Marked},
     schema::{Attribution, Facts, Fields, Grounds, IndexPrefix, LookUpSpec, look_up},
+    store::Key,
     value::{Currency, CustomerId, Date, FromFields, Money, RentalId, Text, Timestamp, VehicleId, When},
 };
+use uuid::Uuid;
 
 /// Most characters of a reason.
 const MOST_REASON: usize = 255;
@@ -198,8 +200,12 @@ pub trait Attributable: Billable + FromFields + Clone + PartialEq {
         let is_derived_again = self.is_derived_again();
         let vehicle = self.known_vehicle().filter(|_| is_derived_again).map(Marked::vehicle);
         let is_free = is_derived_again || self.is_undecided();
-        let names = is_free.then(|| name_look_ups(self.identifiers()));
-        vehicle.into_iter().chain(names.into_iter().flatten().map(|name| Marked::number(&name)))
+        vehicle.into_iter().chain(self.numbers().filter(move |_| is_free))
+    }
+
+    /// Its transponder and its plate, as far as vehicles can have them.
+    fn numbers(&self) -> impl Iterator<Item = Marked> {
+        name_look_ups(self.identifiers()).map(|name| Marked::number(&name))
     }
 
     /// The entries in the look-ups of this file.
@@ -306,6 +312,24 @@ pub(super) const AUTOMATIC: LookUpSpec = look_up(131, "automatic");
 #[must_use]
 pub fn automatic_look_up(marked: Marked, day: u32) -> IndexPrefix {
     AUTOMATIC.of(&[marked.as_bytes(), &day.to_be_bytes()])
+}
+
+/// The prefix of all entries of [`automatic_look_up`].
+#[must_use]
+pub(crate) fn automatic_look_ups() -> IndexPrefix {
+    AUTOMATIC.of(&[])
+}
+
+/// What decides about the object of an entry of [`automatic_look_up`]; `None` for another key.
+#[must_use]
+pub(crate) fn decided_by(entry: &Key) -> Option<Marked> {
+    match Row::decode(entry)? {
+        // After the length of the value, in 2 bytes.
+        Row::IndexEntry { index, values, .. } if index == AUTOMATIC.number => {
+            values.get(2..18).and_then(|marked| Uuid::from_slice(marked).ok()).map(Marked::of_key)
+        }
+        _ => None,
+    }
 }
 
 /// The look-up of postings by vehicle and time.

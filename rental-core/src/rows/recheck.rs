@@ -19,7 +19,7 @@ use uuid::{Builder, Uuid};
 /// What decides about tolls and violations and is marked when it changes: a vehicle with its rentals, or a transponder or plate
 /// with the vehicles that have and had it. In keys it has 16 bytes: the id of the vehicle, or a hash of the number as a UUID of
 /// version 8, which no id of a vehicle has.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Marked(Uuid);
 
 impl Marked {

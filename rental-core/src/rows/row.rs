@@ -34,10 +34,10 @@ pub enum Class {
 /// | `h` | organization, vehicle, length class, first day, rental; of a block its id and the tag of blocks | the day after the last, 4 bytes | Derived |
 /// | `i` | organization, resource, index, values (each after its length, 2 bytes), id | empty; leads to the record | Derived |
 /// | `j` | server, endpoint | empty: something new is due | Server |
-/// | `k` | organization, vehicle | JSON: from which day on its automatic attachments must be derived again, and how far that is done | State |
+/// | `k` | organization, vehicle or number | JSON: from which day on its tolls and violations must be derived again, and how far that is done | State |
 /// | `l` | server | JSON: the fingerprints of its master keys; the revision is its heartbeat | Server |
 /// | `m` | organization, idempotency key | JSON: the first response | State |
-/// | `n` | organization, name | empty; the revision is the last number | State |
+/// | `n` | organization, name | empty; the revision is the last number, or how often vehicles got or lost a transponder or plate | State |
 /// | `o` | organization, event | organization, event type: no delivery was made yet | State |
 /// | `p` | organization | PNG: its logo on invoices | State |
 /// | `q` | organization | empty: it has or had webhook endpoints | Derived |
@@ -163,7 +163,7 @@ pub enum Row<'a> {
         /// The idempotency key.
         name: &'a str,
     },
-    /// A sequence of numbers without gaps.
+    /// A sequence of numbers without gaps, or the changes of a transponder or plate.
     Counter {
         /// The organization that owns the row.
         organization: OrganizationId,

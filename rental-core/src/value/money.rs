@@ -159,6 +159,17 @@ impl Currency {
     pub fn has_sign(self, sign: char) -> bool {
         self.code.symbol().symbol.contains(sign)
     }
+
+    /// Whether the people who pay in this currency write a point before decimals and commas between thousands, and not also the other way
+    /// round.
+    #[must_use]
+    pub(crate) fn has_decimal_point(self) -> bool {
+        const WITH_POINT: [&str; 23] = [
+            "AED", "AUD", "CAD", "CNY", "EGP", "GBP", "HKD", "ILS", "INR", "JPY", "KES", "KRW", "MXN", "MYR", "NGN",
+            "NZD", "PHP", "PKR", "SAR", "SGD", "THB", "TWD", "USD",
+        ];
+        WITH_POINT.binary_search(&self.code.code()).is_ok()
+    }
 }
 
 impl std::fmt::Display for Currency {

@@ -25,7 +25,7 @@ use crate::{
         calendar_feed::ImportedFeed,
         claim::{claim_value, identity_key, read_claim},
         key, outbox,
-        recheck::{Marked, Recheck},
+        recheck::Recheck,
         vehicle_feed::VehicleFeed,
     },
     schema::{Hold, ResourceSpec},
@@ -57,7 +57,7 @@ pub(super) struct Decider<'v, 's, W> {
     lost_outbox: HashSet<Uuid>,
     /// Damaged claims of identities. The next round finds the objects with these identities.
     lost_identities: HashSet<Key>,
-    /// Organizations that lose a record on which attachments rest. Their vehicles are marked.
+    /// Organizations that lose a record on which attachments rest. What their tolls and violations rest on is marked.
     unattributed: HashSet<OrganizationId>,
 }
 
@@ -110,7 +110,7 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
             Row::Record { organization, resource, id } => {
                 let is_repaired = self.record(organization, resource, id, key, sound, why);
                 if GROUNDS.contains(&resource) && !self.view.has(key) && self.unattributed.insert(organization) {
-                    self.mark_vehicles(organization);
+                    self.mark_all(organization);
                 }
                 return is_repaired;
             }
@@ -203,18 +203,6 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
     /// Whether a vehicle is not there, and an object that comes later in the walk may name it.
     fn waits_for_vehicle(&self, organization: OrganizationId, vehicle: VehicleId) -> bool {
         !self.settled && !self.view.has(&Vehicle::key(organization, vehicle))
-    }
-
-    /// Marks the vehicles of an organization, so that a server derives their attachments again: while the row was damaged, it could
-    /// not. Marks are written before the removals of records, so an interrupted repair has both, or still the damage.
-    fn mark_vehicles(&self, organization: OrganizationId) {
-        for vehicle in self.view.keys_under(key::records(organization, &vehicle::SPEC)).iter().filter_map(Key::id) {
-            let place = key::recheck(organization, Marked::vehicle(VehicleId::from_uuid(vehicle)));
-            if !self.view.has(&place) {
-                let why = "something that its attachments rest on was damaged";
-                self.view.put(&place, self.new_revision(), Recheck::of_all().value(), why);
-            }
-        }
     }
 
     /// A record that is no object is removed. A sound one gets the derived rows that it lacks.

@@ -24,10 +24,7 @@ use crate::{
         to_json,
         vehicle::{self, Vehicle, VehicleStatus},
     },
-    rows::{
-        key,
-        recheck::{Marked, Recheck},
-    },
+    rows::key,
     schema::{Facts, Grounds, ResourceSpec},
     store::{Record, Revision},
     value::{CreditNoteId, Id, Language, Members, Money, Name, OrganizationId, Text},
@@ -84,12 +81,8 @@ impl<W: Waiter> Decider<'_, '_, W> {
         let why = "what it named is not there";
         self.view.put(&record.key, record.revision + 1, members.json().into(), why);
         let grounds = effects_of(spec, &record.key, &record.value).ok().and_then(|effects| effects.grounds);
-        if let Some(Grounds { vehicle, facts: Facts::Attached(_), .. }) = grounds
-            && self.view.has(&Vehicle::key(organization, vehicle))
-        {
-            let mark = key::recheck(organization, Marked::vehicle(vehicle));
-            let why = format!("{} must be attached again", in_words(&record.key));
-            self.view.put(&mark, self.new_revision(), Recheck::of_all().value(), &why);
+        if let Some(Grounds { vehicle, facts: Facts::Attached(_), .. }) = grounds {
+            self.mark_vehicle(organization, vehicle, &format!("{} must be attached again", in_words(&record.key)));
         }
     }
 
@@ -115,8 +108,7 @@ impl<W: Waiter> Decider<'_, '_, W> {
         let Ok(value) = to_json(&all) else { return false };
         let why = format!("it lacks what {} has by its own fields", in_words(&Vehicle::key(organization, vehicle.id)));
         self.view.put(&record.key, record.revision + 1, value, &why);
-        let mark = key::recheck(organization, Marked::vehicle(vehicle.id));
-        self.view.put(&mark, self.new_revision(), Recheck::of_all().value(), &why);
+        self.mark_assigned(organization, vehicle.id, &all.effects(), &why);
         true
     }
 

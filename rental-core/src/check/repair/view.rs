@@ -79,6 +79,17 @@ impl<'s, W: Waiter> View<'s, W> {
         matches!(self.get(key), Ok(Some(_)))
     }
 
+    /// The first key of the store in a span, also that of a damaged row.
+    pub(super) fn first_key(&self, span: &Span) -> Option<Key> {
+        match self.waiter.wait(self.store.scan(span, 1)) {
+            Ok(found) => found.first().map(|row| key_of(row).clone()),
+            Err(error) => {
+                self.failed.borrow_mut().get_or_insert(error);
+                None
+            }
+        }
+    }
+
     /// The keys of the store that begin with this prefix, also those of damaged rows.
     pub(super) fn keys_under(&self, prefix: Key) -> Vec<Key> {
         let (mut keys, mut pages) = (Vec::new(), Pages::of(self.store, Span::under(prefix), PAGE));

@@ -10,7 +10,8 @@ use crate::{
     imports::{RowOutcome, statements::StatementRow},
     operations,
     resources::Payer,
-    store::{Batch, Commit, DamagedRow, Key},
+    rows::recheck::Marked,
+    store::{Batch, DamagedRow, Key},
     value::Sum,
 };
 use std::collections::{HashMap, HashSet};
@@ -27,6 +28,8 @@ struct Chunk<'r, T, R> {
     rows: HashMap<Key, &'r R>,
     /// The new objects of the chunk.
     new: Vec<T>,
+    /// The transponders and plates that its new and changed objects name.
+    named: HashSet<Marked>,
     /// The rows near which a posting of their vehicle is recorded.
     near: HashSet<u64>,
     /// The messages of the rows that a person should look at for another reason, such as a probable second posting.
@@ -73,6 +76,7 @@ impl<T: Importable> Recorder<'_, T> {
             unidentified: Vec::new(),
             rows: HashMap::with_capacity(CHUNK),
             new: Vec::new(),
+            named: HashSet::new(),
             near: self.near(rows, unreadable).await?,
             review: Vec::new(),
             told_by_day: Vec::new(),
@@ -97,7 +101,7 @@ impl<T: Importable> Recorder<'_, T> {
                 Err(error) => return Err(error),
             }
         }
-        if self.commit(chunk.batch).await? != Commit::Applied {
+        if !self.commit_naming(chunk.batch, &chunk.named).await? {
             return Ok(Tried::Overtaken);
         }
         chunk.matched.into_iter().for_each(|amount| self.counts.add_matched(amount));
@@ -176,7 +180,13 @@ impl<T: Importable> Recorder<'_, T> {
                 Some(claim) if stated.is_some() && (claim.amount.is_none() || claim.amount == stated) => {
                     RowOutcome::Duplicate
                 }
-                Some(claim) => self.correct(claim, row, &object, &mut chunk.batch).await?,
+                Some(claim) => {
+                    let outcome = self.correct(claim, row, &object, &mut chunk.batch).await?;
+                    if outcome == RowOutcome::Updated {
+                        chunk.named.extend(object.numbers());
+                    }
+                    outcome
+                }
                 None => {
                     chunk.matched.extend(object.vehicle().map(|_| row.sum()));
                     if let [None, None, _] = object.identifiers() {
@@ -192,6 +202,7 @@ impl<T: Importable> Recorder<'_, T> {
                         object.set_payer(Payer { review: Some(reason), ..Payer::default() });
                         chunk.review.push((number, twin_message::<T>(&whose)));
                     }
+                    chunk.named.extend(object.numbers());
                     chunk.new.push(object.clone());
                     let batch = std::mem::take(&mut chunk.batch);
                     chunk.batch =

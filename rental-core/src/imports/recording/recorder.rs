@@ -5,10 +5,13 @@ use crate::{
     error::Error,
     fleet::{Holders, VehicleMatch},
     imports::{Counts, RowOutcome, statements::DEFAULT_ISSUER},
-    operations::{self, edge::Edge},
+    operations::{self, edge::Edge, number},
     resources::{organization::Organization, parse},
-    rows::{claim, recheck},
-    store::{Batch, Commit, DamagedRow, Key, Record, Store, get_one},
+    rows::{
+        claim,
+        recheck::{self, Marked},
+    },
+    store::{Batch, Commit, DamagedRow, Key, Record, Revision, Store, get_one},
     value::{Id, Money, Name, VehicleId},
 };
 use std::collections::{HashMap, HashSet};
@@ -45,6 +48,8 @@ pub struct Recorder<'a, T: Importable> {
     pub damaged: Vec<DamagedRow>,
     /// Cached holders of transponders and plates, because many rows of a statement have the same ones.
     holders: HashMap<[Option<String>; 3], Holders>,
+    /// The counters of these transponders and plates, read before their holders.
+    numbers: HashMap<Marked, Option<Revision>>,
     credits: Vec<(u64, T::Row)>,
     /// The identities of the rows so far that only a day tells from others.
     pub(super) told_by_day: HashSet<Key>,
@@ -93,6 +98,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
             counts: Counts::with_amounts(),
             damaged: Vec::new(),
             holders: HashMap::new(),
+            numbers: HashMap::new(),
             credits: Vec::new(),
             told_by_day: HashSet::new(),
             first: edge.new_id(),
@@ -152,11 +158,12 @@ impl<'a, T: Importable> Recorder<'a, T> {
         let found = match self.holders.get(&identifiers) {
             Some(known) => known.at(when, self.organization.time_zone),
             None => {
+                if self.holders.len() >= MAX_HOLDERS {
+                    self.forget_holders();
+                }
+                self.read_counters(object).await?;
                 let holders = Holders::read(self.store, self.organization.id, tag, (plate, state)).await?;
                 let found = holders.at(when, self.organization.time_zone);
-                if self.holders.len() >= MAX_HOLDERS {
-                    self.holders.clear();
-                }
                 self.holders.insert(identifiers, holders);
                 found
             }
@@ -165,6 +172,50 @@ impl<'a, T: Importable> Recorder<'a, T> {
             VehicleMatch::One(id) => Some(id),
             VehicleMatch::None | VehicleMatch::Unclear(..) => None,
         })
+    }
+
+    /// Reads the counters of the transponder and the plate of an object, unless they were read for another one.
+    async fn read_counters(&mut self, object: &T) -> Result<(), Error> {
+        let new = object.numbers().filter(|number| !self.numbers.contains_key(number));
+        let new: Vec<Marked> = new.collect();
+        if !new.is_empty() {
+            let counters: Vec<Key> = new.iter().map(|new| number::counter(self.organization.id, *new)).collect();
+            let found = self.store.get(&counters).await?.into_iter().map(|row| row.map(|row| row.revision));
+            self.numbers.extend(new.into_iter().zip(found));
+        }
+        Ok(())
+    }
+
+    /// Forgets what is known of transponders and plates and who has them.
+    fn forget_holders(&mut self) {
+        self.holders.clear();
+        self.numbers.clear();
+    }
+
+    /// Commits a batch that records what names these transponders and plates. Returns whether it was applied. It is not when a
+    /// vehicle got or lost one of them since its holders were read.
+    pub(super) async fn commit_naming(&mut self, mut batch: Batch, named: &HashSet<Marked>) -> Result<bool, Error> {
+        let mut counters = HashSet::with_capacity(named.len());
+        for number in named {
+            let counter = number::counter(self.organization.id, *number);
+            number::keep(&mut batch, counter.clone(), self.numbers.get(number).copied().flatten());
+            counters.insert(counter);
+        }
+        match self.commit(batch).await? {
+            Commit::Applied => {
+                // New counters have the first revision now.
+                named.iter().for_each(|number| {
+                    self.numbers.entry(*number).or_default().get_or_insert(1);
+                });
+                Ok(true)
+            }
+            Commit::Stale(key) => {
+                if counters.contains(&key) {
+                    self.forget_holders();
+                }
+                Ok(false)
+            }
+        }
     }
 
     pub(super) fn identity_key(&self, identity: &str) -> Key {

@@ -1,4 +1,4 @@
-//! Amounts as statements print them: `$1,234.56`, `-$6.94`, `$-2.01`, `($9.11)`, `USD 6.94`, `US$6.94`.
+//! Amounts as statements print them: `$1,234.56`, `-$6.94`, `$-2.01`, `($9.11)`, `USD 6.94`, `US$6.94`, `€1.234,56`.
 
 use crate::value::{Currency, Money};
 
@@ -9,8 +9,10 @@ pub(super) struct Signed {
     pub(super) money: Money,
 }
 
-/// Parses an amount with at most as many decimals as the currency has, and commas between thousands. The sign or code of another
-/// currency is an error.
+/// Parses an amount with at most as many decimals as the currency has. The sign or code of another currency is an error.
+///
+/// Decimals follow a point, and commas are between thousands. In currencies of countries that write it the other way round, or in
+/// both ways, either can be, and what has two meanings is an error.
 ///
 /// A minus may be before or after the currency sign. Parentheses mean a minus. An amount with both is an error.
 pub(super) fn parse(text: &str, currency: Currency) -> Result<Signed, String> {
@@ -34,8 +36,8 @@ pub(super) fn parse(text: &str, currency: Currency) -> Result<Signed, String> {
     if signs > 1 || currencies > 1 {
         return Err(unreadable());
     }
-    let (whole, fraction) = rest.split_once('.').map_or((rest, None), |(whole, fraction)| (whole, Some(fraction)));
-    let whole = without_commas(whole).ok_or_else(unreadable)?;
+    let (whole, fraction) = parts(rest, currency)?;
+    let whole = whole.ok_or_else(unreadable)?;
     let are_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     // `.50` is an amount; `5.` and `.` are not.
     let fine = fraction.is_none_or(are_digits) && (are_digits(&whole) || whole.is_empty() && fraction.is_some());
@@ -49,7 +51,7 @@ pub(super) fn parse(text: &str, currency: Currency) -> Result<Signed, String> {
 }
 
 /// Codes of dollars before their sign, as in `US$`.
-const DOLLARS: [(&str, &str); 8] = [
+const DOLLARS: [(&str, &str); 9] = [
     ("US", "USD"),
     ("CA", "CAD"),
     ("C", "CAD"),
@@ -58,6 +60,7 @@ const DOLLARS: [(&str, &str); 8] = [
     ("NZ", "NZD"),
     ("MX", "MXN"),
     ("HK", "HKD"),
+    ("R", "BRL"),
 ];
 
 /// The amount without the code of its currency, which can be before it, behind it, or behind its minus: `USD 6.94`, `6.94 USD`,
@@ -83,9 +86,44 @@ fn without_code(text: &str, currency: Currency) -> Result<String, String> {
     Ok(format!("{}{}", before.trim_end(), after.trim_start()).trim().to_owned())
 }
 
+/// The digits before the decimals, without delimiters of thousands, and the decimals. No digits when the delimiters are not between
+/// thousands.
+fn parts(number: &str, currency: Currency) -> Result<(Option<String>, Option<&str>), String> {
+    let is_with_point = currency.has_decimal_point();
+    let last = number.rfind(['.', ',']);
+    let split = |at: usize| (&number[..at], &number[at + 1..]);
+    let other = |mark: char| if mark == '.' { ',' } else { '.' };
+    let Some((mark, (before, after))) = last.map(|at| (char::from(number.as_bytes()[at]), split(at))) else {
+        return Ok((Some(number.to_owned()), None));
+    };
+    let is_one_group = !before.contains(['.', ',']) && !matches!(before, "" | "0");
+    match without(mark, number) {
+        Some(_) if is_one_group && can_be_both(mark, currency) => {
+            let digits = currency.digits();
+            Err(format!(
+                "can be {before}{after} or {before}.{after}; write it without a delimiter of thousands and with at most {digits} \
+                 decimals"
+            ))
+        }
+        // A comma, or the same mark twice, is between thousands.
+        whole if is_with_point && mark == ',' => Ok((whole, None)),
+        Some(whole) if !is_with_point && before.contains(mark) => Ok((Some(whole), None)),
+        _ => Ok((without(other(mark), before), Some(after))),
+    }
+}
+
+/// Whether three digits after this mark can be thousands as well as decimals.
+fn can_be_both(mark: char, currency: Currency) -> bool {
+    match (mark, currency.has_decimal_point()) {
+        ('.', true) => currency.digits() == 0,
+        ('.', false) => currency.digits() < 3,
+        (_, is_with_point) => !is_with_point,
+    }
+}
+
 /// `1,234,567` as `1234567`. `None` when the commas do not separate groups of three: `1,23` may mean `1.23`.
-fn without_commas(whole: &str) -> Option<String> {
-    let mut groups = whole.split(',');
+fn without(mark: char, whole: &str) -> Option<String> {
+    let mut groups = whole.split(mark);
     let first = groups.next()?;
     let rest: Vec<&str> = groups.collect();
     let grouped = rest.is_empty() || (1..=3).contains(&first.len());
@@ -160,6 +198,46 @@ mod tests {
         assert!(parse("1.001", 2).is_err_and(|rule| rule.contains("decimals")));
         assert!(parse("1.5", 0).is_err());
         assert!(parse("123456789012", 2).is_err());
+    }
+
+    #[test]
+    fn a_decimal_comma_is_read_where_people_write_one() {
+        for (text, amount) in [
+            ("6,94", "6.94"),
+            ("6.94", "6.94"),
+            ("-€1.234,56", "1234.56"),
+            ("(1,234.56)", "1234.56"),
+            ("1.234.567", "1234567"),
+            ("1,234,567.5", "1234567.5"),
+            ("12,5 EUR", "12.5"),
+            ("EUR 1.234,56", "1234.56"),
+            ("0,500", "0.5"),
+            (",50", "0.5"),
+            ("1234", "1234"),
+        ] {
+            let read = super::parse(text, in_currency("EUR")).unwrap_or_else(|why| panic!("{text}: {why}"));
+            assert_eq!(read.money, Money::parse(amount, 2).unwrap(), "{text}");
+        }
+        for (text, code) in [
+            ("1.500", "EUR"),
+            ("1,500", "EUR"),
+            ("12.000", "CLP"),
+            ("1.000", "JPY"),
+            ("1,234", "KWD"),
+            ("-1.500 EUR", "EUR"),
+        ] {
+            let why = super::parse(text, in_currency(code)).unwrap_err();
+            assert!(why.starts_with("can be "), "{text} {code}: {why}");
+        }
+        for text in ["1.23.4", "1,2,3", "1.234,56,7", "1,234.567,8", "12,34.5", "1.2,345", "5,", ",", "1,234.567"] {
+            assert!(super::parse(text, in_currency("EUR")).is_err(), "{text}");
+        }
+        assert!(
+            super::parse("1,000", in_currency("JPY")).is_ok_and(|read| read.money == Money::parse("1000", 0).unwrap())
+        );
+        assert!(
+            super::parse("1.500", in_currency("KWD")).is_ok_and(|read| read.money == Money::parse("1.5", 3).unwrap())
+        );
     }
 
     proptest! {

@@ -118,7 +118,7 @@ pub(super) fn loss(bare: &str, column: &str) -> Option<String> {
     if is_rounded(bare) {
         return Some(rounded(bare, column));
     }
-    if is_placeholder(bare) {
+    if is_placeholder(bare) || is_word_for_nothing(bare) {
         let bare = shorten(bare);
         return Some(format!("`{column}` is {bare}, which identifies nothing; correct it, or leave it empty"));
     }
@@ -159,7 +159,9 @@ fn is_spreadsheet_error(text: &str) -> bool {
     const ERRORS: [&str; 8] = ["n/a", "ref!", "value!", "name?", "div/0!", "null!", "num!", "spill!"];
     let lower = text.trim().trim_start_matches('=').to_lowercase();
     let word = lower.strip_prefix('#');
-    word.is_some_and(|word| word.bytes().all(|byte| byte == b'#') || ERRORS.contains(&word))
+    let is_numbered = lower.strip_prefix("err:").is_some_and(are_digits);
+    is_numbered
+        || word.is_some_and(|word| word.bytes().all(|byte| byte == b'#') || ERRORS.contains(&word))
         || (lower.ends_with(['!', '?']) && ERRORS.contains(&lower.as_str()))
 }
 
@@ -181,9 +183,29 @@ fn lost(given: &str, column: &str) -> String {
     )
 }
 
-/// Whether a program wrote zeros or signs in place of a number that it did not have: `0`, `000000`, `0000-0000`, `--`.
+/// Whether a program wrote zeros or signs in place of a number that it did not have: `0`, `000000`, `0000-0000`, `--`, `?`, `[]`.
 fn is_placeholder(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| matches!(c, '0' | '-' | ' ' | '.' | '_' | '*' | '–' | '—'))
+    !text.is_empty() && !text.chars().any(|c| c.is_alphabetic() || (c.is_numeric() && c != '0'))
+}
+
+/// Whether a person wrote that there is no number, or none yet: `TBD`, `No plate`.
+fn is_word_for_nothing(text: &str) -> bool {
+    const WORDS: [&str; 12] = [
+        "tbd",
+        "tba",
+        "n/d",
+        "unk",
+        "missing",
+        "no plate",
+        "noplate",
+        "no tag",
+        "notag",
+        "no transponder",
+        "not available",
+        "not applicable",
+    ];
+    let lower = text.to_lowercase();
+    WORDS.contains(&lower.trim_matches(['(', ')', '[', ']', '<', '>', '{', '}', ' ']))
 }
 
 fn are_digits(text: &str) -> bool {
@@ -253,6 +275,7 @@ mod tests {
             "Infinity",
             "Loading...",
             "(blank)",
+            "Err:502",
         ] {
             assert!(identifier(text, "Tag").is_err_and(|why| why.contains("is lost")), "{text}");
         }
@@ -262,9 +285,33 @@ mod tests {
     }
 
     #[test]
-    fn zeros_are_no_identifier() {
-        for text in ["0", "000000", "0.0", "0000-0000", "=\"00000000000\"", "'0", "--", "-", "—", "***"] {
+    fn zeros_signs_and_words_for_nothing_are_no_identifiers() {
+        for text in [
+            "0",
+            "000000",
+            "0.0",
+            "0000-0000",
+            "=\"00000000000\"",
+            "'0",
+            "--",
+            "-",
+            "—",
+            "***",
+            "?",
+            "[]",
+            "…",
+            "\u{2212}",
+            "/",
+            "TBD",
+            "No plate",
+            "(no tag)",
+            "n/d",
+            "Not available",
+        ] {
             assert!(identifier(text, "Tag").is_err_and(|why| why.contains("identifies nothing")), "{text}");
+        }
+        for text in ["TBD1", "NO PLATES", "É", "Ж123"] {
+            assert_eq!(identifier(text, "Plate").as_deref(), Ok(text));
         }
     }
 
