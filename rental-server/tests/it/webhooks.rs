@@ -29,7 +29,7 @@ mod switched_off;
 mod targets;
 
 use crate::support::{
-    Connection, Organization, Reply, Server,
+    Connection, Organization, Reply, Server, assert_this_test_runs_on_each_store,
     receiver::{PATIENCE, Receiver, Seen},
 };
 use serde_json::{Value, json};
@@ -44,6 +44,7 @@ pub(crate) const PRIVATE: &str = "--webhook-allow-private";
 /// A server with the documented schedule that all tests share which need nothing special.
 fn usual() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
+    assert_this_test_runs_on_each_store();
     SERVER.get_or_init(|| Server::start(&[PRIVATE]))
 }
 

@@ -5,12 +5,14 @@ mod client;
 #[path = "../../../../rental-core/tests/postgres/cluster.rs"]
 mod cluster;
 pub(crate) mod fields;
+mod passes;
 pub(crate) mod receiver;
 pub(crate) mod rules;
 mod small_disk;
 
 pub(crate) use client::{Connection, Reply, percent_encode};
 pub(crate) use cluster::Cluster;
+pub(crate) use passes::assert_this_test_runs_on_each_store;
 pub(crate) use small_disk::SmallDisk;
 
 use serde_json::{Value, json};
@@ -44,6 +46,7 @@ impl Server {
     /// The server that all tests share which need nothing special: each makes organizations of its own on it.
     pub(crate) fn shared() -> &'static Self {
         static SHARED: OnceLock<Server> = OnceLock::new();
+        assert_this_test_runs_on_each_store();
         SHARED.get_or_init(|| Self::start(&[]))
     }
 
@@ -230,6 +233,7 @@ pub(crate) fn ended(command: &mut Command) -> Output {
 
 /// What tells a server to use the store in `directory`: a file, or with `RENTAL_TEST_STORE=postgres` a database.
 fn store_in(directory: &Path) -> Vec<(&'static str, String)> {
+    assert_this_test_runs_on_each_store();
     if std::env::var("RENTAL_TEST_STORE").as_deref() != Ok("postgres") {
         return file_in(directory);
     }

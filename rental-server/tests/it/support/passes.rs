@@ -1,0 +1,24 @@
+//! Which tests run on file stores and again on PostgreSQL (`RENTAL_TEST_STORE=postgres`), and which run once.
+
+use std::{fs, path::Path, sync::OnceLock};
+
+/// Fails a test that `tests/it/once` lists as `own` and that asks for the store of the pass: on PostgreSQL it would do something else.
+///
+/// Whoever gives out a server that tests share calls this too, because only the first of them starts it. A test is known by
+/// the name of its thread. One test at a time runs without such a name, and is not checked.
+#[track_caller]
+pub(crate) fn assert_this_test_runs_on_each_store() {
+    static ONCE: OnceLock<Vec<String>> = OnceLock::new();
+    let once = ONCE.get_or_init(|| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/once");
+        let lines = fs::read_to_string(path).expect("the tests that run once");
+        lines.lines().filter_map(|line| line.strip_prefix("own ")).map(str::to_owned).collect()
+    });
+    let thread = std::thread::current();
+    let name = thread.name().unwrap_or_default();
+    let listed = once.iter().find(|text| name.contains(text.as_str()));
+    assert!(
+        listed.is_none(),
+        "{name} asks for the store of the pass, so it must also run on PostgreSQL: rental-server/tests/it/once has {listed:?}"
+    );
+}
