@@ -7,7 +7,10 @@ mod idempotency;
 mod invoices;
 mod killed;
 
-use crate::support::{ADMIN_TOKEN, Cluster, Connection, Organization, Server, database, receiver::Receiver};
+use crate::support::{
+    ADMIN_TOKEN, Cluster, Connection, Organization, Server, database,
+    receiver::{PATIENCE, Receiver},
+};
 use rental_core::store::archive::Reader;
 use serde_json::{Value, json};
 use std::{
@@ -17,10 +20,10 @@ use std::{
     process::Command,
     sync::{
         Mutex,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// Three servers on a new database.
@@ -130,6 +133,7 @@ fn a_database_that_restarts_is_a_503_and_then_served_again() {
     let server = Server::start_on(&cluster.database(), &[]);
     let organization = server.organization();
     let (stop, statuses) = (AtomicBool::new(false), Mutex::new(BTreeSet::new()));
+    let acknowledged = AtomicUsize::new(0);
     let made: Vec<String> = thread::scope(|scope| {
         let work = || {
             let mut made = Vec::new();
@@ -137,6 +141,7 @@ fn a_database_that_restarts_is_a_503_and_then_served_again() {
                 let reply = organization.post("/v1/vehicles", &json!({"name": "One"}));
                 statuses.lock().unwrap().extend([reply.status, organization.get("/v1/vehicles").status]);
                 if reply.status == 200 {
+                    acknowledged.fetch_add(1, Ordering::Relaxed);
                     made.push(reply.id());
                 }
             }
@@ -144,18 +149,26 @@ fn a_database_that_restarts_is_a_503_and_then_served_again() {
         };
         let threads: Vec<_> = (0..4).map(|_| scope.spawn(work)).collect();
         let end = AtTheEnd(&stop);
+        let some_more = || {
+            let enough = acknowledged.load(Ordering::Relaxed) + 8;
+            let deadline = Instant::now() + PATIENCE;
+            while acknowledged.load(Ordering::Relaxed) < enough {
+                assert!(Instant::now() < deadline, "no vehicle is made any more");
+                thread::sleep(Duration::from_millis(5));
+            }
+        };
         for _ in 0..3 {
-            thread::sleep(Duration::from_millis(300));
+            some_more();
             cluster.restart();
         }
-        thread::sleep(Duration::from_millis(300));
+        some_more();
         drop(end);
         threads.into_iter().flat_map(|thread| thread.join().expect("a thread ends")).collect()
     });
     let statuses = statuses.into_inner().unwrap();
     assert!(statuses.is_subset(&BTreeSet::from([200, 503])), "{statuses:?}");
     assert_eq!(Connection::open(&server.address).send("GET", "/readyz", &[], b"").status, 200);
-    assert!(made.len() > 20, "{}", made.len());
+    assert!(made.len() >= 32, "{}", made.len());
     for id in made {
         assert_eq!(organization.get(&format!("/v1/vehicles/{id}")).status, 200, "{id} was acknowledged");
     }
