@@ -126,7 +126,7 @@ impl Reply {
     }
 
     /// 302: a page is there, as seen from the path of the request.
-    pub(crate) fn page_is_at(relative: &'static str) -> Self {
+    pub(crate) fn page_is_at(relative: &str) -> Self {
         Self { status: StatusCode::FOUND, ..Self::json(Bytes::new()) }.with(header::LOCATION, relative)
     }
 

@@ -124,7 +124,8 @@ async fn serve<S: Service>(service: &Arc<S>, call: &Arc<Call>, parts: impl Parts
         Err(problem) => (None, Err(problem)),
         Ok(Err(problem)) => {
             skip_arrived(call, pin!(bytes(parts)), service.max_body()).await;
-            (None, if opens_address(call) { Ok(Reply::page_is_at(REFERENCE)) } else { Err(problem) })
+            let place = opened_page(call, service.paths());
+            (None, place.map_or(Err(problem), |place| Ok(Reply::page_is_at(&place))))
         }
     };
     let response = respond(&**service, call, outcome);
@@ -134,9 +135,22 @@ async fn serve<S: Service>(service: &Arc<S>, call: &Arc<Call>, parts: impl Parts
     response
 }
 
-/// Whether somebody opens the bare address of the server in a browser.
-fn opens_address(call: &Call) -> bool {
-    call.path() == "/" && matches!(call.method, Method::GET | Method::HEAD) && call.takes_pages()
+/// Where the page is that somebody opens by another path: the bare address of the server in a browser, or the path of a page with
+/// a slash at its end.
+fn opened_page(call: &Call, paths: &Paths) -> Option<String> {
+    if !matches!(call.method, Method::GET | Method::HEAD) {
+        return None;
+    }
+    if call.path() == "/" {
+        return call.takes_pages().then(|| REFERENCE.to_owned());
+    }
+    let page = call.path().strip_suffix('/')?;
+    if page.strip_prefix('/')?.split('/').next() != Some(REFERENCE) {
+        return None;
+    }
+    paths.find(&Method::GET, page).ok()?;
+    // A path behind a proxy can begin with another one, so the place is as seen from the path of the request.
+    Some(format!("../{}", page.rsplit('/').next()?))
 }
 
 /// The response of warp, with the headers about the connection. A problem is logged.

@@ -30,6 +30,29 @@ fn a_browser_that_opens_the_bare_address_is_sent_to_the_reference() {
     }
 }
 
+/// Relative, so that it holds behind a proxy that serves the pages below another path.
+#[test]
+fn a_page_of_the_reference_with_a_slash_at_its_end_is_the_page() {
+    let server = Server::shared();
+    let ask = |method: &str, path: &str| Connection::open(&server.address).send(method, path, &[], b"");
+    for (path, place) in [
+        ("/docs/", "../docs"),
+        ("/docs/vehicles/", "../vehicles"),
+        ("/docs/admin/", "../admin"),
+        ("/docs/admin/organizations/?q=1", "../organizations"),
+    ] {
+        for method in ["GET", "HEAD"] {
+            let reply = ask(method, path);
+            assert_eq!((reply.status, reply.header("location")), (302, Some(place)), "{method} {path}");
+        }
+    }
+    for (method, path) in
+        [("POST", "/docs/"), ("GET", "/docs//"), ("GET", "//docs/"), ("GET", "/docs.css/"), ("GET", "/docs/a/b/c/")]
+    {
+        ask(method, path).error(404, "invalid_request_error", "route_unknown");
+    }
+}
+
 #[test]
 fn no_response_lets_a_browser_guess_its_type() {
     let server = Server::shared();
