@@ -123,7 +123,13 @@ impl Failures {
         let counters = Family::<Kind, Counter>::default();
         // A counter that appears with its first failure has no rate.
         for surface in [Surface::Api, Surface::Admin, Surface::Calendar].map(Surface::as_str) {
-            for why in [KeyProblem::Missing, KeyProblem::Invalid, KeyProblem::Revoked, KeyProblem::Expired] {
+            for why in [
+                KeyProblem::Missing,
+                KeyProblem::Malformed,
+                KeyProblem::Invalid,
+                KeyProblem::Revoked,
+                KeyProblem::Expired,
+            ] {
                 drop(counters.get_or_create(&Kind { surface, reason: reason(why) }));
             }
         }
@@ -221,7 +227,8 @@ impl Seen {
 
 fn reason(why: KeyProblem) -> &'static str {
     match why {
-        KeyProblem::Missing | KeyProblem::Malformed => "missing",
+        KeyProblem::Missing => "missing",
+        KeyProblem::Malformed => "malformed",
         KeyProblem::Invalid => "invalid",
         KeyProblem::Revoked => "revoked",
         KeyProblem::Expired => "expired",

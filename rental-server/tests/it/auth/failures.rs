@@ -56,10 +56,16 @@ fn failures_are_counted_by_surface_and_reason() {
     refused(&with_key(&server, "POST", "/admin/v1/organizations", "nonsense"), "api_key_invalid");
     refused(&with_key(&server, "POST", "/admin/v1/organizations", key), "api_key_invalid");
     refused(&send(&server, "POST", "/admin/v1/organizations", &[]), "api_key_missing");
+    refused(&send(&server, "GET", "/v1/vehicles", &["Basic dTpw"]), "api_key_missing");
     let page = Connection::open(&server.address).send("GET", "/metrics", &[], b"").text();
-    for (surface, reason, count) in
-        [("api", "revoked", 1), ("api", "invalid", 1), ("admin", "invalid", 2), ("admin", "missing", 1)]
-    {
+    for (surface, reason, count) in [
+        ("api", "revoked", 1),
+        ("api", "invalid", 1),
+        ("api", "malformed", 1),
+        ("api", "missing", 0),
+        ("admin", "invalid", 2),
+        ("admin", "missing", 1),
+    ] {
         let line = format!("rental_authentication_failures_total{{surface=\"{surface}\",reason=\"{reason}\"}} {count}");
         assert!(page.lines().any(|found| found == line), "{line}: {page}");
     }
