@@ -268,7 +268,12 @@ fn limits(config: &Config) -> (Limits, Arc<Tenants>) {
 
 /// The collector of traces and metrics, with the headers that it asks for.
 fn collector(config: &Config) -> Result<Option<Collector>, String> {
-    let Some(url) = config.otlp_endpoint.clone() else { return Ok(None) };
+    let Some(url) = config.otlp_endpoint.clone() else {
+        return match config.otlp_headers_file {
+            Some(_) => Err("--otlp-headers-file (or RENTAL_OTLP_HEADERS_FILE) has headers for a collector, but none is set: add --otlp-endpoint URL (or OTEL_EXPORTER_OTLP_ENDPOINT), or remove the file".into()),
+            None => Ok(None),
+        };
+    };
     let headers = telemetry::headers(config.otlp_headers_file.as_deref())?;
     Ok(Some(Collector { url, interval: config.otlp_interval, headers }))
 }

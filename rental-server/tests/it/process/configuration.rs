@@ -34,6 +34,19 @@ fn a_secret_that_cannot_be_used_is_refused_before_a_store_is_made() {
 }
 
 #[test]
+fn headers_without_a_collector_are_refused() {
+    let directory = directory();
+    fs::write(directory.path().join("h"), "authorization=Bearer%20of-the-collector").expect("a file");
+    let by_flag = run(directory.path(), &[&ANY_PORT[..], &["--otlp-headers-file", "h"]].concat(), &[]);
+    let by_variable = run(directory.path(), &ANY_PORT, &[("RENTAL_OTLP_HEADERS_FILE", "h")]);
+    for ended in [by_flag, by_variable] {
+        refused(&ended, &["--otlp-headers-file (or RENTAL_OTLP_HEADERS_FILE)", "add --otlp-endpoint URL"]);
+        assert!(!ended.stderr.contains("of-the-collector"), "{}", ended.stderr);
+    }
+    assert_eq!(files(directory.path()), ["h", "stderr"], "no store is made");
+}
+
+#[test]
 fn headers_of_a_collector_that_are_none_are_refused_without_their_text() {
     let flags = |file| {
         [
