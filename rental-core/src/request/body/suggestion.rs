@@ -5,7 +5,11 @@ pub(crate) fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a str>)
     if name.len() > 64 {
         return String::new();
     }
-    let scored = known.map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate));
+    let distance = |candidate: &str| match candidate.eq_ignore_ascii_case(name) {
+        true => 0,
+        false => strsim::damerau_levenshtein(name, candidate),
+    };
+    let scored = known.map(|candidate| (distance(candidate), candidate));
     match scored.min_by_key(|(distance, _)| *distance) {
         Some((distance, candidate)) if distance <= 1 + candidate.len() / 4 => format!("; did you mean `{candidate}`?"),
         _ => String::new(),

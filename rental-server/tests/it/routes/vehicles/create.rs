@@ -80,6 +80,7 @@ fn a_misspelt_field_or_word_gets_a_suggestion() {
         (json!({"name": "a", "colour": "red"}), "did you mean `color`"),
         (json!({"name": "a", "dayly_rate": 1}), "did you mean `daily_rate`"),
         (json!({"name": "a", "status": "maintenence"}), "did you mean `maintenance`"),
+        (json!({"name": "a", "status": "AVAILABLE"}), "did you mean `available`"),
     ] {
         let reply = organization.post("/v1/vehicles", &body);
         let message = reply.json()["error"]["message"].as_str().unwrap().to_owned();
