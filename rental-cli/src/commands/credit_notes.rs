@@ -17,7 +17,8 @@ use crate::{
 use clap::{Arg, ArgMatches, Command};
 use rental_core::{
     request::body::Verb,
-    resources::{credit_note::SPEC, invoice, organization},
+    resources::{TOLL_FEE, VIOLATION_FEE, credit_note::SPEC, invoice, organization, toll, violation},
+    schema::ResourceSpec,
 };
 use serde_json::json;
 
@@ -139,8 +140,8 @@ fn note_next(made: &str, matches: &ArgMatches, session: &Session) -> Result<(), 
     Ok(())
 }
 
-/// How the lines with the fees for tolls and violations begin, with the name of what the fee is for.
-const FEES: [(&str, &str); 2] = [("toll", "Toll fee: "), ("violation", "Violation fee: ")];
+/// What fees are for, and how the description of their lines begins.
+const FEES: [(&ResourceSpec, &str); 2] = [(&toll::SPEC, TOLL_FEE), (&violation::SPEC, VIOLATION_FEE)];
 
 /// Replaces lines that name a toll, violation or rental by their places on the invoice. If there are such lines, returns the places
 /// and descriptions of the invoice's fees that are not credited with them.
@@ -172,6 +173,7 @@ fn place_lines(body: &mut Body, invoice: &str, session: &Session) -> Result<Vec<
     let is_credited = |place: usize| lines.iter().any(|line| line.is_of_line(place));
     let of_invoice = of_invoice.iter().flatten().enumerate().filter(|(place, _)| !is_credited(*place));
     let described = of_invoice.filter_map(|(place, line)| line.text("description").map(|text| (place, text)));
-    let is_fee = |text: &str| FEES.iter().any(|(object, fee)| credited.contains(object) && text.starts_with(fee));
+    let begins = |text: &str, fee: &str| text.strip_prefix(fee).is_some_and(|rest| rest.starts_with(": "));
+    let is_fee = |text: &str| FEES.iter().any(|(spec, fee)| credited.contains(&spec.object) && begins(text, fee));
     Ok(described.filter(|(_, text)| is_fee(text)).collect())
 }

@@ -7,6 +7,11 @@ use crate::{
     value::{InvoiceId, Money},
 };
 
+/// How the description of an invoice's line with a fee begins: of tolls, and of violations. `: ` follows.
+pub const TOLL_FEE: &str = "Toll fee";
+/// The same for violations.
+pub const VIOLATION_FEE: &str = "Violation fee";
+
 /// A resource whose objects invoices bill.
 pub trait Billable: Resource {
     /// The most that invoices can bill of it; `None` for a rental without a price, which can be billed once.

@@ -40,7 +40,7 @@ pub use attribution::{
     unattached_look_up,
 };
 pub(crate) use attribution::{automatic_look_ups, decided_by, derived_events};
-pub use billing::Billable;
+pub use billing::{Billable, TOLL_FEE, VIOLATION_FEE};
 pub use collection::{Collection, Row, of};
 pub use entry::Entry;
 pub(crate) use entry::Porter;

@@ -1,6 +1,6 @@
 //! The fixed words of invoices and credit notes, in four languages.
 
-use rental_core::resources::organization::InvoiceLanguage;
+use rental_core::resources::{TOLL_FEE, VIOLATION_FEE, organization::InvoiceLanguage};
 
 /// The fixed words of one language.
 pub(super) struct Words {
@@ -67,8 +67,8 @@ pub(super) const ENGLISH: Words = Words {
     rental: "Rental",
     toll: "Toll",
     violation: "Violation",
-    toll_fee: "Toll fee",
-    violation_fee: "Violation fee",
+    toll_fee: TOLL_FEE,
+    violation_fee: VIOLATION_FEE,
     subtotal: "Subtotal",
     included: "included",
     due: "Due date",

@@ -3,7 +3,10 @@
 use super::unbilled::{Charge, Item};
 use rental_core::{
     error::Error,
-    resources::{Billable, Resource, invoice::Invoice, organization::Organization, parse, rental::Rental},
+    resources::{
+        Billable, Resource, TOLL_FEE, VIOLATION_FEE, invoice::Invoice, organization::Organization, parse,
+        rental::Rental,
+    },
     store::Store,
     value::{CustomerId, InvoiceId, Money},
 };
@@ -57,7 +60,7 @@ impl Draft {
         let all = fee.times(count).unwrap_or(Money::MAX);
         self.sum = self.sum.plus(all).unwrap_or(Money::MAX);
         let each = fee.with_digits(organization.default_currency.digits());
-        self.lines.push(json!({"description": format!("{what} fee: {count} × {each}"), "amount": all}));
+        self.lines.push(json!({"description": format!("{what}: {count} × {each}"), "amount": all}));
     }
 
     pub(super) fn row(self, of: Billed, organization: &Organization, customer: &Value) -> Value {
@@ -98,8 +101,8 @@ pub(super) async fn draft(
         new[*kind as usize] += u32::from(has_fee(store, organization, of.customer, invoices).await?);
         draft.add(member, id, *left);
     }
-    draft.add_fee("Toll", new[0], organization.toll_fee, organization);
-    draft.add_fee("Violation", new[1], organization.violation_fee, organization);
+    draft.add_fee(TOLL_FEE, new[0], organization.toll_fee, organization);
+    draft.add_fee(VIOLATION_FEE, new[1], organization.violation_fee, organization);
     let taxed = organization.taxed(draft.sum);
     (draft.tax, draft.total) = (taxed.map(|(tax, _)| tax), taxed.map_or(draft.sum, |(_, total)| total));
     draft.problem = match of.rental {
