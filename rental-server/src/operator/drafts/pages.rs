@@ -35,8 +35,8 @@ const MOST_READS: usize = 4;
 const ENOUGH: usize = 20_000;
 
 /// Why a draft of no rental is not billed by itself.
-const OF_NO_RENTAL: &str = "The customer had no rental then. Bill it with `rental-cli invoices create --customer EMAIL --with-tolls \
-     --with-violations`, or attach it to somebody else.";
+const OF_NO_RENTAL: &str = "The customer had no rental then. Make an invoice of the customer with `with_tolls` and \
+     `with_violations`, or attach it to somebody else.";
 
 /// Where a page ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
