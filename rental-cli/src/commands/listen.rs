@@ -15,6 +15,7 @@ use crate::{
     config::values::{self, Since},
     failure::Failure,
     output::{self, Output, columns::NOTHING, style},
+    text::tsv_cell,
 };
 use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser};
 use forward::{AttemptResult, Forward};
@@ -48,7 +49,8 @@ const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
 const MORE: &str = "\
 Prints for each event its time, its type, what it is about, its id and the id of the object: on a terminal in local time, \
-elsewhere as one line of time (UTC), type, event id and object id, separated by tabs. With --json, each line is one JSON object as webhooks send it \
+elsewhere as one line of time (UTC), type, event id and object id, separated by tabs. In the line of an attempt, its result stands where \
+the type of an event does. With --json, each line is one JSON object as webhooks send it \
 (JSON Lines).
 
 With --forward-to, each event is also posted to the URL with the same body and headers as a webhook delivery, signed \
@@ -218,7 +220,12 @@ impl Listener {
 
     fn announce(&self) {
         self.out.note(&match &self.target {
-            Some((url, secret)) => format!("ready: forwarding to {url}, signed with {secret}"),
+            // Not the secret: notes end in logs.
+            Some((url, _)) => {
+                format!(
+                    "ready: forwarding to {url}, signed with the secret that `rental-cli listen --print-secret` prints"
+                )
+            }
             None => "ready: listening; Ctrl-C stops".into(),
         });
     }
@@ -242,13 +249,7 @@ impl Listener {
         }
         let at = self.out.moment(*at);
         let shown = self.out.paint.with(style::HINT, kind);
-        let Some(width) = self.out.width() else {
-            return if forwards {
-                format!("{at}  --> {shown} [{id}] {object_id}\n")
-            } else {
-                format!("{at}\t{kind}\t{id}\t{object_id}\n")
-            };
-        };
+        let Some(width) = self.out.width() else { return format!("{at}\t{kind}\t{id}\t{object_id}\n") };
         let arrow = if forwards { "--> " } else { "" };
         // Pad to the longest type, so that the columns are aligned.
         let longest = EVENT_NAMES.iter().map(|name| name.len()).max().unwrap_or(0);
@@ -263,7 +264,7 @@ impl Listener {
     }
 
     fn result(&self, event: &Event, url: &Url, outcome: &AttemptResult) -> String {
-        let (id, took) = (event.id, outcome.took.as_millis());
+        let (id, object_id, took) = (event.id, &event.object_id, outcome.took.as_millis());
         if self.out.json {
             let result = json!({"object": "forward", "event_id": id, "url": url.as_str(), "status": outcome.status,
                 "error": outcome.problem, "response": outcome.excerpt, "duration_ms": u64::try_from(took).ok()});
@@ -281,6 +282,7 @@ impl Listener {
         if self.out.is_terminal() {
             return format!("{at}  <-- {ending} POST {url} {took} ms{why}\n");
         }
-        format!("{at}  <-- {ending} POST {url} {took} ms [{id}]{why}\n")
+        // The columns of an event.
+        format!("{at}\t{}\t{id}\t{object_id}\n", tsv_cell(&format!("{ending} POST {url} {took} ms{why}")))
     }
 }

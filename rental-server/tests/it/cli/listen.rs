@@ -27,6 +27,8 @@ struct Listening {
     child: Child,
     stdout: Option<Lines<String>>,
     stderr: Lines<String>,
+    /// The line that said that it is ready.
+    ready: String,
 }
 
 fn lines(stream: impl Read + Send + 'static) -> Lines<String> {
@@ -55,8 +57,8 @@ impl Listening {
     fn start_with_pipe(command: &mut Command) -> (Self, ChildStdout) {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
         let (stdout, stderr) = (child.stdout.take().expect("piped"), lines(child.stderr.take().expect("piped")));
-        let listening = Self { child, stdout: None, stderr };
-        listening.wait_for_note("ready: ");
+        let mut listening = Self { child, stdout: None, stderr, ready: String::new() };
+        listening.ready = listening.wait_for_note("ready: ");
         (listening, stdout)
     }
 
@@ -309,18 +311,17 @@ fn a_forwarded_event_is_what_the_server_itself_delivers() {
     };
     assert_eq!(headers(&ours_seen), headers(&theirs), "the same names, spelled alike, and values");
     let secret = ran(&mut cli.command(&url(&server), "listen --print-secret")).stdout.trim().to_owned();
+    assert!(secret.starts_with("whsec_") && !listening.ready.contains("whsec_"), "{}", listening.ready);
     let sent = ours_seen.header("acme-signature");
     let t: u64 = sent.trim_start_matches("t=").split(',').next().unwrap().parse().unwrap();
     assert_eq!(sent, signature::header([secret.as_bytes()], t, &ours_seen.body));
     assert!(t.abs_diff(ours_seen.unix_seconds) <= 60, "signed when it is sent");
     let shown = listening.next(2);
     let event = ours_seen.json()["id"].as_str().unwrap().to_owned();
-    assert!(shown[0].ends_with(&format!("  --> lead.received [{event}] {id}")), "{shown:?}");
-    let target = ours.url();
-    assert!(
-        shown[1].contains(&format!("  <-- [200] POST {target} ")) && shown[1].ends_with(&format!(" ms [{event}]")),
-        "{shown:?}"
-    );
+    assert!(shown[0].ends_with(&format!("Z\tlead.received\t{event}\t{id}")), "{shown:?}");
+    let [time, result, ..] = columns(&shown[1])[..] else { panic!("{shown:?}") };
+    assert!(time.ends_with('Z') && shown[1].ends_with(&format!(" ms\t{event}\t{id}")), "{shown:?}");
+    assert!(result.starts_with(&format!("[200] POST {} ", ours.url())), "{shown:?}");
     listening.interrupt();
     assert_eq!(listening.exit_code(), Some(0));
     assert_eq!(listening.wait_for_note("1 event"), "1 event, 1 forwarded, 0 failed");
@@ -339,13 +340,13 @@ fn a_failed_forward_is_shown_with_its_reason_and_not_tried_again() {
     organization.customer(json!({}));
     organization.customer(json!({}));
     let shown = listening.next(4);
-    assert!(shown[1].contains("<-- [500] POST ") && shown[1].ends_with(": out of\\u{1b}[2J order"), "{shown:?}");
-    assert!(shown[3].contains("<-- [302] POST "), "{shown:?}");
+    assert!(shown[1].contains("\t[500] POST ") && shown[1].contains(": out of\\u{1b}[2J order\t"), "{shown:?}");
+    assert!(shown[3].contains("\t[302] POST "), "{shown:?}");
     listening.is_quiet();
     assert_eq!((receiver.count(), elsewhere.count()), (2, 0), "no retry, no redirect");
     drop(receiver);
     organization.customer(json!({}));
-    assert!(listening.next(2)[1].contains("<-- [no response] POST "), "the stream goes on");
+    assert!(listening.next(2)[1].contains("\t[no response] POST "), "the stream goes on");
     listening.interrupt();
     assert_eq!(listening.exit_code(), Some(0));
     assert_eq!(listening.wait_for_note("3 events"), "3 events, 0 forwarded, 3 failed");
