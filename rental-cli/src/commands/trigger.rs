@@ -18,7 +18,10 @@ use crate::{
     },
     config::settings::{Origin, Secret, Source},
     failure::Failure,
-    output::record::{self, Record},
+    output::{
+        counted,
+        record::{self, Record},
+    },
 };
 use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser};
 use rental_core::{
@@ -115,6 +118,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     caused?;
     let events = run.events(&began)?;
     run.show(name, &events)?;
+    run.note_kept();
     if events.iter().any(|event| event.kind == name) {
         return Ok(());
     }
@@ -288,6 +292,16 @@ impl Run<'_> {
         })?;
         events.sort_by_key(|event| event.id);
         Ok(events)
+    }
+
+    /// Says what stays behind. The API deletes no vehicle, customer or booking.
+    fn note_kept(&self) {
+        let made = self.steps.iter().filter(|step| step.did == "created").count() as u64;
+        let stay = if made == 1 { "stays" } else { "stay" };
+        self.session.out.note(&format!(
+            "{} {stay} in the organization, named \"{LABEL}\"; `rental-cli organizations delete` removes an organization for tests with all that it has",
+            counted(made, "objects")
+        ));
     }
 
     fn show(&self, kind: &str, events: &[Event]) -> Result<(), Failure> {
