@@ -8,7 +8,10 @@ use crate::{
     failure::Failure,
     output::record::{self, Page, Record},
 };
-use rental_core::{resources::vehicle, schema::ResourceSpec};
+use rental_core::{
+    resources::{Resource, credit_note::CreditNote, invoice::Invoice, specs, vehicle},
+    schema::ResourceSpec,
+};
 
 /// How people name the objects of a resource.
 struct Naming {
@@ -151,11 +154,49 @@ pub(crate) fn names(object: &str) -> Option<&'static str> {
     Some(naming(object)?.names)
 }
 
+/// The fields by which people name the objects of a resource, in the order of the look-up. Completion and messages use them too, so
+/// that a name that they show is one that a command takes.
+pub(crate) fn fields(spec: &'static ResourceSpec) -> Vec<&'static str> {
+    let field = |way: &Way| match way.by {
+        By::Filter(param) => spec.filters.iter().find(|filter| filter.param == param).map(|filter| filter.field),
+        By::Field(field) => Some(field),
+        By::Vehicle(_) => None,
+    };
+    let ways = naming(spec.object).map_or(&[][..], |naming| naming.ways);
+    ways.iter().filter_map(field).chain(number(spec)).collect()
+}
+
+/// The field with the number of a resource that has numbers: `invoice_number`.
+fn number(spec: &ResourceSpec) -> Option<&'static str> {
+    let series = [(Invoice::SPEC, Invoice::SERIES), (CreditNote::SPEC, CreditNote::SERIES)];
+    let (_, series) = series.into_iter().find(|(numbered, _)| numbered.object == spec.object)?;
+    series.map(|series| series.field)
+}
+
+/// The name by which a command takes this object of a collection: the first one that it has.
+pub(crate) fn name(plural: &str, record: &Record) -> Option<String> {
+    let spec = specs().find(|spec| spec.plural == plural)?;
+    fields(spec).into_iter().filter_map(|field| record.text(field)).find(|name| !name.is_empty())
+}
+
+/// Whether a command takes the vehicle of this object as its name. `None`: no object of this resource is named by its vehicle.
+pub(crate) fn is_named_by_vehicle(object: &str, record: &Record) -> Option<bool> {
+    let statuses = naming(object)?.ways.iter().find_map(|way| match way.by {
+        By::Vehicle(status) => Some(status),
+        By::Filter(_) | By::Field(_) => None,
+    })?;
+    Some(statuses.is_none_or(|status| record.text("status").as_deref() == Some(status)))
+}
+
+/// Whether the list that has the names of these objects has those of all organizations.
+pub(crate) fn is_list_of_all_organizations(spec: &ResourceSpec) -> bool {
+    naming(spec.object).is_some_and(|naming| naming.access == Access::Operator && naming.object != "operator")
+}
+
 /// Whether a text is a name that objects of several organizations can have: of an operator's list that has those of all.
 pub(crate) fn is_named_within_an_organization(spec: &ResourceSpec, text: &str) -> bool {
-    let is_of_many = |naming: &Naming| naming.access == Access::Operator && naming.object != "operator";
     let named = naming(spec.object).filter(|_| !text.is_empty() && !is_id(text));
-    named.is_some_and(|naming| is_of_many(naming) && naming.ways.iter().any(|way| (way.fits)(text)))
+    named.is_some_and(|naming| is_list_of_all_organizations(spec) && naming.ways.iter().any(|way| (way.fits)(text)))
 }
 
 /// The id of the one object that a text names, of an organization if one is given. An id is returned as it is, without a request.
@@ -286,4 +327,23 @@ fn ambiguous(spec: &ResourceSpec, (called, text): (&str, &str), ids: &[String]) 
     let listed = ids.iter().take(MOST_LISTED).cloned().collect::<Vec<_>>().join(", ");
     let problem = format!("{count} {} have {called} {text:?}: {listed}{more}", spoken(spec.plural));
     Failure::Unsuccessful { kind: "ambiguous_name", problem, hint: "use the id of the one that you mean" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rental_core::resources::spec_of;
+
+    /// So completion can offer what the look-up finds.
+    #[test]
+    fn every_way_of_the_look_up_is_a_field_or_the_vehicle() {
+        for naming in NAMINGS {
+            let spec = spec_of(naming.object).unwrap();
+            let of_vehicle = is_named_by_vehicle(naming.object, &Record::read("{}").unwrap()).is_some();
+            assert_eq!(fields(spec).len() + usize::from(of_vehicle), naming.ways.len(), "{}", naming.object);
+            assert!(fields(spec).iter().all(|name| spec.field(name).is_some()), "{}", naming.object);
+        }
+        assert_eq!(fields(spec_of("credit_note").unwrap()), ["credit_note_number"]);
+        assert_eq!(fields(spec_of("invoice").unwrap()), ["invoice_number"]);
+    }
 }

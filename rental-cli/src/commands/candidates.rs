@@ -3,7 +3,7 @@
 
 use crate::{
     client::{access::Access, request::Request},
-    commands::session,
+    commands::{by_field, by_name::is_id, session},
     config::{
         profiles::{self, Profiles},
         settings::Settings,
@@ -16,7 +16,7 @@ use crate::{
 };
 use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
-use rental_core::resources::{Collection, Entry, RESOURCES};
+use rental_core::resources::{Collection, Entry, RESOURCES, specs, vehicle};
 use std::{env, ffi::OsStr, time::Duration};
 
 /// Variable with the name of the shell that asks for candidates.
@@ -99,22 +99,6 @@ pub(super) fn paths(arg: Arg) -> Arg {
     arg.add(ArgValueCandidates::new(move || known.iter().map(CompletionCandidate::new).collect()))
 }
 
-/// The fields by which people name the objects of a collection. The first one that an object has is offered; the other ones, and
-/// its id, where somebody begins to type one.
-const CALLED: [(&str, &[&str]); 9] = [
-    ("vehicles", &["plate", "name"]),
-    ("customers", &["email", "full_name"]),
-    ("rentals", &["booking_id"]),
-    ("tolls", &["transaction_id"]),
-    ("violations", &["summons_number"]),
-    ("invoices", &["invoice_number"]),
-    ("credit_notes", &["credit_note_number"]),
-    ("operators", &["name"]),
-    ("api_keys", &["name"]),
-];
-/// Collections whose objects are named by their vehicle.
-const OF_VEHICLES: [&str; 2] = ["blocks", "calendar_feeds"];
-
 fn listed(plural: &str, with_ids: bool) -> Option<Vec<CompletionCandidate>> {
     let matches = typed_so_far()?;
     let settings = Settings::read(&matches, None).ok()?;
@@ -125,24 +109,33 @@ fn listed(plural: &str, with_ids: bool) -> Option<Vec<CompletionCandidate>> {
         "events" | "deliveries" => (Access::Operator, vec!["organizations", settings.organization().ok()?, plural]),
         _ => (Access::Organization, vec![plural]),
     };
+    let spec = specs().find(|spec| spec.plural == plural)?;
+    // Names of other organizations are no names here.
+    let of = settings.organization().ok().filter(|id| is_id(id) && by_field::is_list_of_all_organizations(spec));
+    let of: Vec<_> = of.map(|id| ("organization".to_owned(), id.to_owned())).into_iter().collect();
     let api = session::api(&settings, &matches);
-    let read = |path: &[&str]| {
-        let request = Request::get(access, path).with_query(vec![("limit".into(), MOST.into())]);
+    let read = |path: &[&str], mut query: Vec<(String, String)>| {
+        query.push(("limit".into(), MOST.into()));
+        let request = Request::get(access, path).with_query(query);
         let page = Page::read(&api.get_within(&request, TIME).and_then(json).ok()?).ok()?;
         Some(page.data.iter().filter_map(|object| Record::read(object.get()).ok()).collect::<Vec<_>>())
     };
-    let records = read(&path)?;
-    let mut vehicles = if OF_VEHICLES.contains(&plural) { read(&["vehicles"])? } else { Vec::new() };
-    vehicles.retain(|vehicle| records.iter().any(|record| record.text("vehicle_id") == vehicle.text("id")));
+    let mut records = read(&path, of)?;
+    // What is revoked has no name any more.
+    records.retain(|record| record.text("revoked_at").is_none());
+    let named_by_vehicle = |record: &Record| by_field::is_named_by_vehicle(spec.object, record) == Some(true);
+    let of_vehicles: Vec<_> = records.iter().filter(|record| named_by_vehicle(record)).collect();
+    let mut vehicles = if of_vehicles.is_empty() { Vec::new() } else { read(&["vehicles"], Vec::new())? };
+    vehicles.retain(|vehicle| of_vehicles.iter().any(|record| record.text("vehicle_id") == vehicle.text("id")));
     let offered = |record: &Record, value: String| {
         let about = [references::name_of(record), record.text("type"), record.text("status")];
         let about: Vec<String> = about.into_iter().flatten().filter(|text| *text != value).collect();
         let help = (!about.is_empty()).then(|| about.join(", ").into());
         CompletionCandidate::new(word(&value)).help(help)
     };
-    let candidate = |record: &Record, plural: &str, id: Option<String>| {
-        let called = CALLED.iter().find(|(known, _)| *known == plural).map_or(&[][..], |(_, fields)| fields);
-        let names = called.iter().filter_map(|field| record.text(field)).filter(|name| !name.is_empty());
+    let candidate = |record: &Record, spec, id: Option<String>| {
+        let called = by_field::fields(spec);
+        let names = called.into_iter().filter_map(|field| record.text(field)).filter(|name| !name.is_empty());
         let names: Vec<String> = names.chain(id).collect();
         let shown = if with_ids { names.len() } else { 1 };
         names.into_iter().take(shown).map(|value| offered(record, value)).collect::<Vec<_>>()
@@ -151,10 +144,10 @@ fn listed(plural: &str, with_ids: bool) -> Option<Vec<CompletionCandidate>> {
         let help = record.text("id").map(Into::into);
         Some(CompletionCandidate::new(word(&record.text("name")?)).help(help))
     });
-    let of_vehicles = vehicles.iter().flat_map(|vehicle| candidate(vehicle, "vehicles", None));
+    let by_vehicle = vehicles.iter().flat_map(|vehicle| candidate(vehicle, &vehicle::SPEC, None));
     let own = records.iter().filter(|_| with_ids || vehicles.is_empty());
-    let own = own.flat_map(|record| candidate(record, plural, record.text("id")));
-    Some(of_vehicles.chain(own).chain(names).collect())
+    let own = own.flat_map(|record| candidate(record, spec, record.text("id")));
+    Some(by_vehicle.chain(own).chain(names).collect())
 }
 
 /// A name as a word of a command line. bash inserts candidates as they are, so it gets them quoted.
@@ -162,7 +155,7 @@ fn word(name: &str) -> String {
     if env::var_os(OF_BASH).is_none() {
         return name.to_owned();
     }
-    let is_plain = |letter: char| letter.is_alphanumeric() || "_-.@+".contains(letter);
+    let is_plain = |letter: char| letter.is_alphanumeric() || "_-.@+:/".contains(letter);
     name.chars().flat_map(|letter| (!is_plain(letter)).then_some('\\').into_iter().chain([letter])).collect()
 }
 

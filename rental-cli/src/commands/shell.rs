@@ -10,12 +10,12 @@ use clap_complete::{Shell, env::Shells};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// bash begins a new word at `@`, so that the program would be asked for the end of an email address.
-const EMAILS_OF_BASH: &str = r#"
+/// bash begins a new word at `@` and `:`, so that the program would be asked for the end of an email address or URL.
+const WORDS_OF_BASH: &str = r#"
 _rental_cli_complete() {
     local line=${COMP_LINE:0:COMP_POINT}
     local typed=${line##*[[:space:]]} joined= at=$COMP_CWORD reply
-    if [[ $typed == ?*@* ]]; then
+    if [[ $typed == ?*@* || $typed == http*:* ]]; then
         while [[ $joined != "$typed" && at -gt 0 ]]; do
             joined=${COMP_WORDS[at]}$joined
             at=$((at - 1))
@@ -84,7 +84,7 @@ fn completions(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
         .map_err(|error| Failure::Io { doing: "make the completion script".into(), error })?;
     let mut script = String::from_utf8_lossy(&script).into_owned();
     if shell == Shell::Bash {
-        script.push_str(EMAILS_OF_BASH);
+        script.push_str(WORDS_OF_BASH);
     }
     if out.json {
         let script = json!({"object": "completions", "shell": shell.to_string(), "script": script});

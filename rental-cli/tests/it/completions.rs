@@ -33,6 +33,9 @@ const LINES: &[(&str, &[&str], &str)] = &[
     ("rental-cli calendar-feeds get ", &["KYT7293"], "Cart"),
     ("rental-cli calendar-feeds poll KY", &["KYT7293"], "Cart"),
     ("rental-cli blocks update KY", &["KYT7293"], "Cart"),
+    ("rental-cli blocks update ", &["KYT7293"], "Cart"),
+    ("rental-cli webhook-endpoints get ", &["https://example.com/hooks"], "0190d0f2-7c3a-7cc0-8000-000000000004"),
+    ("rental-cli deliveries list --endpoint https://ex", &["https://example.com/hooks"], "https://example.org/hooks"),
     ("rental-cli vehicles get KY", &["KYT7293"], "0190d0f2-7c3a-7cc0-8000-000000000001"),
     ("rental-cli vehicles get 0", &["0190d0f2-7c3a-7cc0-8000-000000000001"], "KYT7293"),
     ("rental-cli tolls list --customer ", &["ada.okafor@example.com"], "0190d0f2-7c3a-7cc0-8000-000000000001"),
@@ -53,10 +56,17 @@ const ANY: &str = r#"{"object":"list","has_more":false,"next_cursor":null,"data"
 /// A calendar feed or block of the first vehicle.
 const OF_VEHICLE: &str = r#"{"object":"list","has_more":false,"next_cursor":null,"data":[{"id":"0190d0f2-7c3a-7cc0-8000-000000000003","vehicle_id":"0190d0f2-7c3a-7cc0-8000-000000000001"}]}"#;
 
+/// An active block of the first vehicle, and a cancelled one of the second.
+const BLOCKS: &str = r#"{"object":"list","has_more":false,"next_cursor":null,"data":[{"id":"0190d0f2-7c3a-7cc0-8000-000000000003","vehicle_id":"0190d0f2-7c3a-7cc0-8000-000000000001","status":"active"},{"id":"0190d0f2-7c3a-7cc0-8000-000000000005","vehicle_id":"0190d0f2-7c3a-7cc0-8000-000000000002","status":"cancelled"}]}"#;
+const ENDPOINTS: &str = r#"{"object":"list","has_more":false,"next_cursor":null,"data":[{"id":"0190d0f2-7c3a-7cc0-8000-000000000004","url":"https://example.com/hooks","status":"enabled"}]}"#;
+
 /// The server that a line asks.
 fn server_of(line: &str) -> FakeServer {
     if line.contains("calendar-feeds") || line.contains("blocks") {
-        return FakeServer::new(vec![ok(OF_VEHICLE), ok(VEHICLES)]);
+        return FakeServer::new(vec![ok(if line.contains("blocks") { BLOCKS } else { OF_VEHICLE }), ok(VEHICLES)]);
+    }
+    if line.contains("endpoint") {
+        return FakeServer::new(vec![ok(ENDPOINTS)]);
     }
     FakeServer::new(vec![ok(if line.contains("vehicle") { VEHICLES } else { ANY })])
 }
@@ -108,6 +118,7 @@ fn shell(program: &str, home: &Path, server: &FakeServer) -> Command {
     fs::write(home.join("config.toml"), PROFILES).unwrap();
     command.env_clear().env("PATH", path).env("RENTAL_CONFIG_FILE", home.join("config.toml"));
     command.env("RENTAL_BASE_URL", &server.base_url).env("RENTAL_API_KEY", "rk_live_test");
+    command.env("RENTAL_ADMIN_TOKEN", "t");
     command.env("HOME", home).env("ZDOTDIR", home).env("XDG_CONFIG_HOME", home).current_dir(home);
     command
 }
@@ -129,20 +140,26 @@ fn bash_completes_commands_flags_and_values_at_every_level() {
     });
 }
 
-/// bash itself begins a new word at `@`, so a person has to press TAB.
+/// bash itself begins a new word at `@` and `:`, so a person has to press TAB.
 #[test]
-fn bash_completes_an_email_address_after_its_at_sign() {
+fn bash_completes_an_email_address_and_a_url_after_their_signs() {
+    bash_completes_on_tab("customers get ada.okafor@ex", "ada.okafor@example.com", ANY);
+    bash_completes_on_tab("webhook-endpoints get https://ex", "https://example.com/hooks", ENDPOINTS);
+}
+
+#[track_caller]
+fn bash_completes_on_tab(line: &str, completed: &str, answer: &str) {
     let Some((home, script)) = script("bash") else { return };
     let start = home.path().join("start");
     fs::write(&start, format!("source {}\nPS1='ready> '\n", script.display())).unwrap();
-    let typed = "rental-cli customers get ada.okafor@ex\t\u{1}echo \nexit\n";
+    let typed = format!("rental-cli {line}\t\u{1}echo \nexit\n");
     let mut shown = String::new();
     for _ in 0..5 {
-        let server = FakeServer::new(vec![ok(ANY)]);
+        let server = FakeServer::new(vec![ok(answer)]);
         let mut bash = shell("bash", home.path(), &server);
         bash.args(["--noprofile", "--rcfile"]).arg(&start).arg("-i");
-        shown = terminal::typing_after(&mut bash, 200, "ready> ", typed).1;
-        if shown.contains("ada.okafor@example.com") {
+        shown = terminal::typing_after(&mut bash, 200, "ready> ", &typed).1;
+        if shown.contains(completed) {
             return;
         }
     }
