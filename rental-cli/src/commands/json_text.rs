@@ -35,7 +35,10 @@ impl JsonText {
         let plain = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
         match serde_json::from_str::<&RawValue>(text) {
             Ok(raw) if plain && raw.get() == text => Ok(Self(text.to_owned())),
-            _ => Err("not a number; write it like 89.50, without currency signs or separators".into()),
+            _ => Err(match with_point(text) {
+                Some(amount) => format!("not a number: write {amount}, with a point for the decimals"),
+                None => "not a number; write it like 89.50, without currency signs or separators".into(),
+            }),
         }
     }
 
@@ -140,6 +143,14 @@ impl JsonText {
     }
 }
 
+/// The amount that a text with a decimal comma means: `12.50` for `12,50`. Three digits after a comma can also be thousands.
+fn with_point(text: &str) -> Option<String> {
+    let (whole, decimals) = text.split_once(',')?;
+    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let is_amount = is_number(whole.strip_prefix('-').unwrap_or(whole)) && is_number(decimals) && decimals.len() <= 2;
+    is_amount.then(|| format!("{whole}.{decimals}"))
+}
+
 fn read(source: impl Read) -> std::io::Result<String> {
     let mut text = String::new();
     source.take(FILE_MAX_BYTES).read_to_string(&mut text)?;
@@ -225,6 +236,16 @@ mod tests {
         for text in ["89.50", "0", "-5", "1e2", "12345678901234567890.10"] {
             assert_eq!(JsonText::number(text), Ok(JsonText(text.into())));
         }
+    }
+
+    #[test]
+    fn a_decimal_comma_is_refused_with_what_to_type() {
+        for (text, typed) in [("12,50", Some("12.50")), ("-7,5", Some("-7.5")), ("1,000", None), ("1,00,5", None)] {
+            let problem = JsonText::number(text).unwrap_err();
+            assert_eq!(problem.contains("write it like 89.50"), typed.is_none(), "{problem}");
+            assert!(typed.is_none_or(|typed| problem.contains(&format!("write {typed}, "))), "{problem}");
+        }
+        assert!(JsonText::line("Text=12,50").unwrap_err().contains("write 12.50"));
     }
 
     #[test]
