@@ -118,7 +118,7 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), Failure> {
     };
     let settings = Settings::read(matches, None)?;
     if let Some(note) = settings.overridden() {
-        out.note(&format!("note: {note}"));
+        out.note_to_person(&format!("note: {}", note.note()));
     }
     let session = Session::new(api(&settings, matches), out, settings);
     let done = (group.run)(group_matches, &session);

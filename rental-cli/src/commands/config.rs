@@ -95,7 +95,7 @@ fn saved(profiles: Profiles, name: &str, out: &Output, note: &str) -> Result<(),
         .find(|(known, _)| *known == name)
         .and_then(|(name, profile)| settings::overridden(name, profile, false))
     {
-        out.note(&format!("note: {note}"));
+        out.note(&format!("note: {}", note.advice()));
     }
     if out.json {
         return out.json(&json!({"object": "profile", "name": name, "file": path}).to_string());

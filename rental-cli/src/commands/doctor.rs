@@ -61,7 +61,7 @@ fn check_configuration(findings: &mut Findings<'_>, settings: &Settings) -> Resu
         None => "no profile is in use".into(),
     };
     match settings.overridden() {
-        Some(note) => findings.add("configuration", Status::Warning, &fact, Some(note)),
+        Some(note) => findings.add("configuration", Status::Warning, &fact, Some(&note.advice())),
         None => findings.add("configuration", Status::Passed, &fact, None),
     }
 }

@@ -95,7 +95,7 @@ pub(crate) struct Settings {
     pub(crate) organization: Option<Setting<String>>,
     pub(crate) api_key: Option<Secret>,
     pub(crate) admin_token: Option<Secret>,
-    overridden: Option<String>,
+    overridden: Option<Overridden>,
 }
 
 impl Settings {
@@ -154,9 +154,9 @@ impl Settings {
         })
     }
 
-    /// Describes the variables that override the profile in use, and how to use the profile; `None` if there are none.
-    pub(crate) fn overridden(&self) -> Option<&str> {
-        self.overridden.as_deref()
+    /// The variables that override the profile in use; `None` if there are none.
+    pub(crate) fn overridden(&self) -> Option<&Overridden> {
+        self.overridden.as_ref()
     }
 
     /// Organization from the environment or the profile, for commands without `--organization`.
@@ -180,9 +180,28 @@ fn chosen(matches: &ArgMatches, profiles: &Profiles) -> Option<Setting<String>> 
     }
 }
 
-/// Describes the variables that override settings of this profile, and how to use the profile. `has_flag`: the command line
-/// has a base URL, so the variable is not used.
-pub(crate) fn overridden(name: &str, profile: &profiles::Profile, has_flag: bool) -> Option<String> {
+/// The variables that override settings of a profile.
+pub(crate) struct Overridden {
+    profile: String,
+    variables: Vec<String>,
+}
+
+impl Overridden {
+    /// One line about it, without the next step.
+    pub(crate) fn note(&self) -> String {
+        let verb = if self.variables.len() == 1 { "overrides" } else { "override" };
+        format!("{} {verb} profile {}", self.variables.join(", "), self.profile)
+    }
+
+    /// The same with how to use the profile.
+    pub(crate) fn advice(&self) -> String {
+        format!("{}; to use the profile, run: unset {}", self.note(), self.variables.join(" "))
+    }
+}
+
+/// The variables that override settings of this profile; `None` if there are none. `has_flag`: the command line has a base URL, so
+/// the variable is not used.
+pub(crate) fn overridden(name: &str, profile: &profiles::Profile, has_flag: bool) -> Option<Overridden> {
     let url = text(BASE_URL_VARIABLE).filter(|_| !has_flag);
     let same = |own: &Url, set: &str| own.as_str().trim_end_matches('/') == set.trim_end_matches('/');
     let is_other = url.zip(profile.base_url.as_ref()).is_some_and(|(set, own)| !same(own, &set));
@@ -203,11 +222,7 @@ pub(crate) fn overridden(name: &str, profile: &profiles::Profile, has_flag: bool
     .into_iter()
     .flatten()
     .collect();
-    let verb = if names.len() == 1 { "overrides" } else { "override" };
-    (!names.is_empty()).then(|| {
-        let (listed, words) = (names.join(", "), names.join(" "));
-        format!("{listed} {verb} profile {name}; to use the profile, run: unset {words}")
-    })
+    (!names.is_empty()).then(|| Overridden { profile: name.to_owned(), variables: names })
 }
 
 /// Not an `env` of clap, which would show `--base-url` in usage lines when only the variable is set.

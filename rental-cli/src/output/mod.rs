@@ -237,6 +237,13 @@ impl Output {
     /// Prints a warning on stderr, also with `--json`, unless `--quiet` is set.
     pub(crate) fn warn(&self, text: &str) {
         if !self.quiet {
+    /// Prints a note on stderr that is of use only to a person at a terminal, and not in the log of a script.
+    pub(crate) fn note_to_person(&self, text: &str) {
+        if io::stderr().is_terminal() {
+            self.note(text);
+        }
+    }
+
             // As above.
             let _ = writeln!(anstream::stderr(), "{}", printable(text));
         }
