@@ -121,7 +121,7 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), Failure> {
         out.note_to_person(&format!("note: {}", note.note()));
     }
     let session = Session::new(api(&settings, matches), out, settings);
-    let done = (group.run)(group_matches, &session);
+    let done = (group.run)(group_matches, &session).map_err(|failure| session.with_names(failure));
     session.warn_of_damage();
     done
 }

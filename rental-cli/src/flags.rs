@@ -14,6 +14,19 @@ pub(crate) fn flag_of(field: &str) -> Option<String> {
     known.find(|known| known.name == field && sendable(known)).map(|known| flag(known.name))
 }
 
+/// What a path into a list is on a command line, where a repeated flag has the items: `the amount of --line number 1` for
+/// `lines[0].amount`. `None` if no flag has that list.
+pub(crate) fn in_list(path: &str) -> Option<String> {
+    let (list, rest) = path.split_once('[')?;
+    let (place, member) = rest.split_once(']')?;
+    let (flag, number) = (flag_of(list)?, place.parse::<usize>().ok()?.checked_add(1)?);
+    let item = format!("--{flag} number {number}");
+    Some(match member.strip_prefix('.') {
+        Some(member) => format!("the {} of {item}", member.trim_end_matches("_id").replace('_', " ")),
+        None => item,
+    })
+}
+
 fn sendable(field: &FieldSpec) -> bool {
     field.create != Presence::Never || field.update != Presence::Never
 }

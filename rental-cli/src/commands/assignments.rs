@@ -61,7 +61,7 @@ pub(super) fn run(verb: &str, matches: &ArgMatches, session: &Session) -> Result
 
 fn show(session: &Session, json: &str) -> Result<(), Failure> {
     if session.out.json {
-        return session.out.object(json);
+        return session.show(json);
     }
     let list = Record::read(json)?.list("assignments");
     session.out.records(&COLUMNS, &list)

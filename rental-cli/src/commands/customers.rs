@@ -103,7 +103,7 @@ fn erase(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         json = session.send(&report(id))?;
     }
     progress.finish();
-    session.out.object(&json)?;
+    session.show(&json)?;
     let done = Record::read(&json)?;
     if !done.list("invoices").is_empty() {
         session.out.note("The listed invoices are kept as issued; docs/gdpr.md says for how long.");

@@ -74,5 +74,5 @@ pub(super) fn save(
     partial.publish(to, replace)?;
     let object = if verb == "print" { "page" } else { verb };
     let object = serde_json::json!({"object": object, "id": id, "file": to, "bytes": document.len()});
-    session.out.object(&object.to_string())
+    session.show(&object.to_string())
 }

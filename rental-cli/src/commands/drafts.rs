@@ -2,12 +2,13 @@
 
 use crate::{
     client::{access::Access, request::Request},
-    commands::{collection, confirm, group::with_examples, session::Session},
+    commands::{collection, confirm, fields, group::with_examples, mentions::Mentions, session::Session},
     failure::Failure,
     output::{
+        columns::money,
         counted, print,
         progress::Progress,
-        record::{Page, Record, amount, next_page},
+        record::{Page, Record, next_page},
     },
     text::tsv_cell,
 };
@@ -20,7 +21,7 @@ use rental_core::{
 use serde_json::{Value, json};
 use std::collections::HashSet;
 
-/// The members of a row.
+/// The members of a row that a pipe shows.
 const MEMBERS: [&str; 10] = [
     "rental_id",
     "customer_id",
@@ -33,6 +34,8 @@ const MEMBERS: [&str; 10] = [
     "total",
     "problem",
 ];
+/// The member that only `--columns` and JSON show.
+const CURRENCY: &str = "currency";
 /// Columns of a terminal, which has no room for ids.
 const SHOWN: [&str; 7] = ["customer_name", "start_date", "invoice_number", "tolls", "violations", "total", "problem"];
 
@@ -41,12 +44,14 @@ pub(super) fn command() -> Command {
         .about("Create the invoices of all that is completed and not billed: rentals, tolls and violations (operator)")
         .arg(collection::organization("Organization that bills"))
         .arg(Arg::new("dry_run").long("dry-run").action(ArgAction::SetTrue).help("Only show what would be billed"))
+        .arg(fields::columns_among(MEMBERS.into_iter().chain([CURRENCY])))
         .arg(confirm::yes_on_terminal());
     with_examples(
         command,
         &[
             "rental-cli invoices draft-all --organization ID --dry-run",
             "rental-cli invoices draft-all --organization ID",
+            "rental-cli invoices draft-all --organization ID --dry-run --columns customer_name,total,currency",
         ],
     )
 }
@@ -110,9 +115,8 @@ fn ask(matches: &ArgMatches, path: &[&str], session: &Session) -> Result<(), Fai
     if planned.invoices == 0 {
         return Ok(());
     }
-    let total = amount(&planned.total.to_string(), planned.currency.as_deref());
-    let currency = planned.currency.map(|currency| format!(" {currency}")).unwrap_or_default();
-    let what = format!("Create {} over {total}{currency}", counted(planned.invoices, "invoices"));
+    let total = with_currency(planned.total, planned.currency.as_deref());
+    let what = format!("Create {} over {total}", counted(planned.invoices, "invoices"));
     confirm::confirm_on_terminal(matches, &what)
 }
 
@@ -198,7 +202,7 @@ impl Done {
         }
         self.note_rest(draft);
         let mut row = json!({});
-        for name in MEMBERS {
+        for name in MEMBERS.into_iter().chain([CURRENCY]) {
             row[name] = draft.text(name).map_or(Value::Null, Value::from);
         }
         self.currency = draft.text("currency").or_else(|| self.currency.take());
@@ -243,22 +247,30 @@ impl Done {
             let summary = json!({
                 "object": "invoice_run", "dry_run": dry_run, "invoices": invoices, "skipped": skipped,
                 "customers_without_rental": without_rental,
-                "total": number(*total), "data": rows,
+                "total": number(*total), "currency": currency, "data": rows,
             });
             return session.out.json(&summary.to_string());
         }
+        let mut mentions = Mentions::new(&session.api);
+        if session.out.is_terminal() {
+            mentions.learn(rows.iter().filter_map(|row| row["problem"].as_str()));
+        }
         let cell = |row: &Value, name: &str| match &row[name] {
             Value::Null => String::new(),
+            Value::String(text) if name == "problem" && session.out.is_terminal() => mentions.named(text),
             Value::String(text) => text.clone(),
-            total if name == "total" && session.out.is_terminal() => amount(&total.to_string(), currency.as_deref()),
+            total if name == "total" && session.out.is_terminal() => match row[CURRENCY].as_str() {
+                Some(currency) => money(&total.to_string(), currency),
+                None => total.to_string(),
+            },
             other => other.to_string(),
         };
-        let columns = if session.out.is_terminal() { &SHOWN[..] } else { &MEMBERS[..] };
+        let columns = session.out.columns_or(if session.out.is_terminal() { &SHOWN } else { &MEMBERS });
         let cells: Vec<Vec<String>> =
             rows.iter().map(|row| columns.iter().map(|name| cell(row, name)).collect()).collect();
         if session.out.is_terminal() {
             if !cells.is_empty() {
-                session.out.rows(columns, &cells)?;
+                session.out.rows(&columns, &cells)?;
             }
         } else {
             let line = |row: &Vec<String>| row.iter().map(|cell| tsv_cell(cell)).collect::<Vec<_>>().join("\t") + "\n";
@@ -267,7 +279,7 @@ impl Done {
         let [created, skipped] =
             [(*invoices, "invoices"), (*skipped, "rentals")].map(|(count, many)| counted(count, many));
         let would = if dry_run { "would be " } else { "" };
-        let total = amount(&total.to_string(), currency.as_deref());
+        let total = with_currency(*total, currency.as_deref());
         session.out.note(&format!("{created} {would}created over {total}, {skipped} skipped"));
         if *without_rental > 0 {
             let customers = counted(*without_rental, "customers");
@@ -284,6 +296,11 @@ impl Done {
         }
         Ok(())
     }
+}
+
+/// An amount with its currency, if that is known.
+fn with_currency(total: Money, currency: Option<&str>) -> String {
+    currency.map_or_else(|| total.to_string(), |currency| money(&total.to_string(), currency))
 }
 
 /// An amount as a JSON number.

@@ -103,7 +103,7 @@ fn resend(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         ));
     }
     if session.out.json {
-        return session.out.object(&json);
+        return session.show(&json);
     }
     let made = Page::read(&json)?;
     if made.data.is_empty() {
@@ -151,7 +151,7 @@ fn recover(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     session.out.note(&format!(
         "what fails again: rental-cli deliveries list --organization ID --endpoint {endpoint} --status failed"
     ));
-    session.out.object(&format!(
+    session.show(&format!(
         "{{\"object\":\"recovery\",\"examined\":{examined},\"resent\":{resent},\"has_more\":false,\"next_cursor\":null}}"
     ))
 }

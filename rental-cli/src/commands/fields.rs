@@ -140,7 +140,9 @@ pub(crate) fn query(matches: &ArgMatches, spec: &ResourceSpec) -> Vec<(String, S
 
 /// Builds `--columns` for a command that shows one object.
 pub(crate) fn columns_of(spec: &'static ResourceSpec) -> Arg {
-    columns_among(spec.fields.iter().map(|field| field.name)).display_order(900)
+    let mut names: Vec<&str> = spec.fields.iter().map(|field| field.name).collect();
+    names.extend(columns::choices(spec).filter(|name| spec.field(name).is_none()));
+    columns_among(names).display_order(900)
 }
 
 /// Builds `--columns` for a command that shows a list.

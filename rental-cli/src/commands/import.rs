@@ -129,7 +129,7 @@ pub(super) fn send(
 
 fn show(json: &str, currency: Option<&str>, session: &Session) -> Result<(), Failure> {
     if session.out.json {
-        return session.out.object(json);
+        return session.show(json);
     }
     let record = Record::read(json)?;
     let others = ["amounts", "errors", "errors_omitted", "review", "review_omitted"];

@@ -72,7 +72,7 @@ impl Keeper {
     pub(super) fn shown_once(&self, response: &str, session: &Session) -> Result<(), Failure> {
         let record = Record::read(response)?;
         let Some(key) = record.text("key") else {
-            session.out.object(response)?;
+            session.show(response)?;
             session.out.note(
                 "This request was already carried out, so its key is not shown again; `rotate` creates a new one.",
             );
@@ -81,7 +81,7 @@ impl Keeper {
         let organization = record.text("organization_id").unwrap_or_default();
         let kept = match self {
             Self::Shown => {
-                session.out.object(response)?;
+                session.show(response)?;
                 session.out.note("The key is shown only once: store it now. Its holder sets it as RENTAL_API_KEY.");
                 return Ok(());
             }
@@ -95,12 +95,12 @@ impl Keeper {
         };
         match kept {
             Ok(note) => {
-                session.out.object(&record.without("key"))?;
+                session.show(&record.without("key"))?;
                 session.out.note(&note);
                 Ok(())
             }
             // The only copy.
-            Err(failure) => session.out.object(response).and(Err(failure)),
+            Err(failure) => session.show(response).and(Err(failure)),
         }
     }
 }

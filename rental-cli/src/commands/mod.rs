@@ -33,6 +33,7 @@ mod listen;
 pub(crate) mod login;
 mod master_key;
 mod me;
+mod mentions;
 mod names;
 mod operators;
 mod organizations;

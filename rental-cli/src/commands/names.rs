@@ -22,10 +22,15 @@ const AT_ONCE: usize = 4;
 /// Time for all names of a command.
 const TIME: Duration = Duration::from_secs(2);
 
+/// What a person calls an object of a collection.
+type Called = fn(&str, &Record) -> Option<String>;
+
 /// The names that a command knows so far.
 pub(super) struct LookUp<'a> {
     api: &'a Api,
     access: Access,
+    /// What an object of a collection is called.
+    called: Called,
     pub(super) names: Names,
     tried: HashSet<String>,
     time_left: Duration,
@@ -33,7 +38,12 @@ pub(super) struct LookUp<'a> {
 
 impl<'a> LookUp<'a> {
     pub(super) fn new(api: &'a Api, access: Access) -> Self {
-        Self { api, access, names: Names::default(), tried: HashSet::new(), time_left: TIME }
+        Self::called(api, access, |_, record| references::name_of(record))
+    }
+
+    /// The same with other names.
+    pub(super) fn called(api: &'a Api, access: Access, called: Called) -> Self {
+        Self { api, access, called, names: Names::default(), tried: HashSet::new(), time_left: TIME }
     }
 
     /// Adds the names for the values of these columns.
@@ -73,8 +83,8 @@ impl<'a> LookUp<'a> {
             let parts: Vec<_> = wanted
                 .chunks(share)
                 .map(|part| {
-                    let (api, access) = (self.api.clone(), self.access);
-                    scope.spawn(move || names_of(&api, access, part, ends))
+                    let (api, access, called) = (self.api.clone(), self.access, self.called);
+                    scope.spawn(move || names_of((&api, access), called, part, ends))
                 })
                 .collect();
             parts.into_iter().filter_map(|part| part.join().ok()).flatten().collect()
@@ -83,7 +93,12 @@ impl<'a> LookUp<'a> {
 }
 
 /// The names of some objects; ends early at a failure, because the next request would fail too.
-fn names_of(api: &Api, access: Access, wanted: &[(String, String)], ends: Instant) -> Vec<(String, String)> {
+fn names_of(
+    (api, access): (&Api, Access),
+    called: Called,
+    wanted: &[(String, String)],
+    ends: Instant,
+) -> Vec<(String, String)> {
     let mut names = Vec::new();
     for (id, plural) in wanted {
         let left = ends.saturating_duration_since(Instant::now());
@@ -95,7 +110,7 @@ fn names_of(api: &Api, access: Access, wanted: &[(String, String)], ends: Instan
             .and_then(json)
             .and_then(|json| Record::read(&json));
         match record {
-            Ok(record) => names.extend(references::name_of(&record).map(|name| (id.clone(), name))),
+            Ok(record) => names.extend(called(plural, &record).map(|name| (id.clone(), name))),
             // Deleted since.
             Err(Failure::ErrorResponse(response)) if response.status == 404 => {}
             Err(_) => break,

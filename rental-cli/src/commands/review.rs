@@ -2,7 +2,7 @@
 
 use crate::{
     client::{access::Access, request::Request},
-    commands::{collection, fields, group::with_examples, session::Session},
+    commands::{collection, fields, group::with_examples, mentions::Mentions, session::Session, suggestions::reasons},
     edge,
     failure::Failure,
     output::{
@@ -59,10 +59,14 @@ pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &S
         print(&(columns.join("\t") + "\n"))?;
     }
     let mut table = Vec::new();
+    let mut mentions = Mentions::new(&session.api);
     loop {
         let after = cursor.as_ref().map(|cursor| ("starting_after".to_owned(), cursor.clone()));
         let query = [("limit".to_owned(), "100".to_owned())].into_iter().chain(after).collect();
         let page = Page::read(&session.send(&Request::get(Access::Operator, &path).with_query(query))?)?;
+        if session.out.is_terminal() && !session.out.json {
+            mentions.learn(reasons(&page)?.iter().map(String::as_str));
+        }
         for object in &page.data {
             count += 1;
             if session.out.json {
@@ -77,9 +81,9 @@ pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &S
             };
             match session.out.width() {
                 Some(width) if session.out.chosen().is_empty() => {
-                    print(&block(row, (edge::now().day_number(), width)))?;
+                    print(&block(row, &mentions, (edge::now().day_number(), width)))?;
                 }
-                Some(_) => table.push(columns.iter().map(|name| row.shown(name)).collect()),
+                Some(_) => table.push(columns.iter().map(|name| row.shown(name, &mentions)).collect()),
                 None => print(&line(&row, &columns))?,
             }
         }
@@ -100,8 +104,7 @@ pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &S
 /// A toll or violation to look at.
 struct Row {
     record: Record,
-    /// Each as a sentence.
-    candidates: Vec<String>,
+    candidates: Vec<Candidate>,
     /// The other posting of the same passage, as a sentence.
     twin: Option<String>,
 }
@@ -110,41 +113,52 @@ impl Row {
     /// The cell of a column in a pipe.
     fn plain(&self, name: &str) -> String {
         match name {
-            CANDIDATES => self.candidates.join("; "),
+            CANDIDATES => self.candidates.iter().map(Candidate::sentence).collect::<Vec<_>>().join("; "),
             TWIN => self.twin.clone().unwrap_or_default(),
             name => self.record.text(name).unwrap_or_default(),
         }
     }
 
     /// The cell of a column on a terminal.
-    fn shown(&self, name: &str) -> String {
+    fn shown(&self, name: &str, mentions: &Mentions<'_>) -> String {
         match name {
-            "amount" => self.record.amount(name).unwrap_or_default(),
+            "reason" => mentions.named(&self.plain(name)),
+            "amount" => self.record.money(name).unwrap_or_default(),
             name => self.plain(name),
         }
     }
 }
 
-/// The candidates of a row, each as a sentence: `Ada Lovelace, 2026-06-01 to 2026-06-05: Had the vehicle.`
-fn candidates(json: &str) -> Vec<String> {
+/// A rental that could have had the vehicle.
+#[derive(Deserialize)]
+struct Candidate {
+    customer_name: Option<String>,
+    start_date: Option<String>,
+    end_date: Option<String>,
+    reason: String,
+}
+
+impl Candidate {
+    /// Who it is: `Ada Lovelace, 2026-06-01 to 2026-06-05`.
+    fn who(&self) -> String {
+        let name = self.customer_name.as_deref().unwrap_or("an unknown customer");
+        let days = [&self.start_date, &self.end_date].map(|day| day.as_deref().unwrap_or("?")).join(" to ");
+        format!("{name}, {days}")
+    }
+
+    /// The same with the reason: `Ada Lovelace, 2026-06-01 to 2026-06-05: Had the vehicle.`
+    fn sentence(&self) -> String {
+        format!("{}: {}", self.who(), self.reason)
+    }
+}
+
+/// The candidates of a row.
+fn candidates(json: &str) -> Vec<Candidate> {
     #[derive(Deserialize)]
     struct Members {
         candidates: Vec<Candidate>,
     }
-    #[derive(Deserialize)]
-    struct Candidate {
-        customer_name: Option<String>,
-        start_date: Option<String>,
-        end_date: Option<String>,
-        reason: String,
-    }
-    let Ok(Members { candidates }) = serde_json::from_str(json) else { return Vec::new() };
-    let sentence = |one: Candidate| {
-        let name = one.customer_name.as_deref().unwrap_or("an unknown customer").to_owned();
-        let days = [one.start_date, one.end_date].map(|day| day.unwrap_or_else(|| "?".into())).join(" to ");
-        format!("{name}, {days}: {}", one.reason)
-    };
-    candidates.into_iter().map(sentence).collect()
+    serde_json::from_str::<Members>(json).map(|members| members.candidates).unwrap_or_default()
 }
 
 /// The other posting of the same passage, as a sentence.
@@ -172,14 +186,13 @@ fn twin(json: &str, currency: Option<&str>) -> Option<String> {
 }
 
 /// A row on a terminal: a few lines, wrapped at its width. `today` is the number of the day.
-fn block(row: Row, (today, width): (u32, usize)) -> String {
+fn block(row: Row, mentions: &Mentions<'_>, (today, width): (u32, usize)) -> String {
     let Row { record, candidates, twin } = row;
     let text = |member: &str| record.text(member).filter(|text| !text.is_empty());
     let plate =
         [text("plate"), text("plate_state"), text("plate_type")].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let whose = Some(plate).filter(|plate| !plate.is_empty()).or_else(|| text("transponder_number"));
-    let amount = [record.amount("amount"), text("currency")].into_iter().flatten().collect::<Vec<_>>().join(" ");
-    let head = [text("when"), whose, Some(amount), text("place")].into_iter().flatten().collect::<Vec<_>>();
+    let head = [text("when"), whose, record.money("amount"), text("place")].into_iter().flatten().collect::<Vec<_>>();
     let mut lines = vec![("", head.join("  "))];
     // By these a person finds it at the agency.
     let source = [text("agency"), text("number")].into_iter().flatten().collect::<Vec<_>>();
@@ -187,9 +200,14 @@ fn block(row: Row, (today, width): (u32, usize)) -> String {
     lines.extend(text("status").map(|status| ("  ", format!("status: {status}"))));
     lines.extend(text("respond_by").map(|day| ("  ", time_left(&day, today))));
     lines.extend(text("customer_name").map(|name| ("  ", format!("billed to {name}"))));
-    lines.extend(text("reason").map(|reason| ("  ", reason)));
+    let reason = text("reason");
+    // The reason of the only candidate is often that of the whole row.
+    let is_said = |candidate: &Candidate| reason.as_ref() == Some(&candidate.reason);
+    let of_candidate = |one: &Candidate| if is_said(one) { one.who() } else { one.sentence() };
+    let of_candidates = candidates.iter().map(|candidate| ("  - ", of_candidate(candidate))).collect::<Vec<_>>();
+    lines.extend(reason.map(|reason| ("  ", mentions.named(&reason))));
     lines.extend(twin.map(|twin| ("  ", twin)));
-    lines.extend(candidates.into_iter().map(|candidate| ("  - ", candidate)));
+    lines.extend(of_candidates);
     lines.extend(text("id").map(|id| ("  ", id)));
     lines.iter().map(|(begin, line)| wrapped(begin, &printable(line), width)).collect::<String>() + "\n"
 }

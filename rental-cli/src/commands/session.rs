@@ -9,20 +9,25 @@ use crate::{
     },
     commands::{
         by_field, by_name,
+        mentions::Mentions,
         names::LookUp,
         pages::{MAX_LIMIT, each_object},
     },
     config::settings::Settings,
     failure::Failure,
     output::{
-        Output,
-        record::{self, Page, next_page},
+        Output, columns,
+        record::{self, Page, Record, next_page},
+        references::{self, Names},
     },
 };
 use clap::ArgMatches;
-use rental_core::schema::ResourceSpec;
+use rental_core::{
+    resources::{organization, spec_of},
+    schema::ResourceSpec,
+};
 use serde_json::value::RawValue;
-use std::{cell::OnceCell, time::Duration};
+use std::{cell::OnceCell, collections::BTreeSet, time::Duration};
 
 /// Maximum number of pages that [`any_object`] reads.
 const MAX_PAGES: usize = 10;
@@ -87,8 +92,45 @@ impl Session {
     /// Sends a request, prints the object of the response, and returns its JSON.
     pub(crate) fn object(&self, request: &Request) -> Result<String, Failure> {
         let json = self.send(request)?;
-        self.out.object(&json)?;
+        self.show(&json)?;
         Ok(json)
+    }
+
+    /// Prints an object, with the names of the objects that `--columns` asks for.
+    pub(crate) fn show(&self, json: &str) -> Result<(), Failure> {
+        if self.out.json || self.out.chosen().is_empty() {
+            return self.out.object(json);
+        }
+        let record = Record::read(json)?;
+        let spec = record.text("object").and_then(|object| spec_of(&object));
+        let asked = spec.into_iter().flat_map(|spec| {
+            let chosen = self.out.chosen().iter();
+            chosen.filter_map(move |name| columns::reference(spec, name))
+        });
+        let wanted: BTreeSet<_> =
+            asked.filter_map(|field| record.text(field.name).zip(references::plural(field, &record))).collect();
+        // Only operators read organizations, and only keys of organizations all other objects.
+        let (of_operators, own) = wanted.into_iter().partition(|(_, plural)| plural == organization::SPEC.plural);
+        let mut names = Names::default();
+        for (access, wanted) in [(Access::Operator, of_operators), (Access::Organization, own)] {
+            let mut found = LookUp::new(&self.api, access);
+            found.find(wanted);
+            names.extend(found.names);
+        }
+        self.out.object_with(json, &names)
+    }
+
+    /// A failure with names in place of the ids that the server's message mentions. With `--json` it stays as it is.
+    pub(crate) fn with_names(&self, mut failure: Failure) -> Failure {
+        if let Failure::ErrorResponse(response) = &mut failure
+            && !self.out.json
+            && matches!(response.status, 400 | 409 | 412)
+        {
+            let mut mentions = Mentions::new(&self.api);
+            mentions.learn(response.texts_mut().map(|text| text.as_str()).collect::<Vec<_>>());
+            response.texts_mut().for_each(|text| *text = mentions.named(text));
+        }
+        failure
     }
 
     /// Warns of objects that the responses left out.

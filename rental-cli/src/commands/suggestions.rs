@@ -7,6 +7,7 @@ use crate::{
         fields,
         group::with_examples,
         json_text::JsonText,
+        mentions::Mentions,
         names::LookUp,
         session::Session,
     },
@@ -125,11 +126,15 @@ pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &S
     let attach = matches.get_flag("attach");
     let (mut tally, mut shown, mut cursor) = (Tally::default(), Shown::default(), None::<String>);
     let mut names = LookUp::new(&session.api, Access::Organization);
+    let mut mentions = Mentions::new(&session.api);
     let mut progress = Progress::count(None, &format!("{} looked at", spec.plural));
     loop {
         let page = Page::read(&session.send(&request(&path, attach, cursor.as_deref()))?)?;
         find_names(&page, &mut names, session)?;
-        progress.hidden_while(|| show(&page, &mut tally, &mut shown, (session, &names)))?;
+        if session.out.is_terminal() && !session.out.json {
+            mentions.learn(reasons(&page)?.iter().map(String::as_str));
+        }
+        progress.hidden_while(|| show(&page, &mut tally, &mut shown, (session, &names, &mentions)))?;
         progress.at(shown.rows);
         cursor = next_page(page.has_more, page.next_cursor, cursor.as_deref())?;
         if cursor.is_none() {
@@ -188,12 +193,18 @@ fn find_names(page: &Page, names: &mut LookUp<'_>, session: &Session) -> Result<
     Ok(())
 }
 
+/// The reasons of a page.
+pub(super) fn reasons(page: &Page) -> Result<Vec<String>, Failure> {
+    let reasons = page.data.iter().map(|object| Ok(Record::read(object.get())?.text("reason")));
+    Ok(reasons.collect::<Result<Vec<_>, Failure>>()?.into_iter().flatten().collect())
+}
+
 /// Prints a page at once. With `--json` it is kept, so that a failure does not print half of a list.
 fn show(
     page: &Page,
     tally: &mut Tally,
     shown: &mut Shown,
-    (session, names): (&Session, &LookUp<'_>),
+    (session, names, mentions): (&Session, &LookUp<'_>, &Mentions<'_>),
 ) -> Result<(), Failure> {
     let columns = columns(session);
     let mut rows = Vec::with_capacity(page.data.len());
@@ -206,7 +217,8 @@ fn show(
         }
         tally.attached += u64::from(record.text("attached").as_deref() == Some("true"));
         let cell = |(heading, member): &Column| match *member {
-            "amount" if session.out.is_terminal() => record.amount(member),
+            "amount" if session.out.is_terminal() => record.money(member),
+            "reason" => record.text(member).map(|reason| mentions.named(&reason)),
             member if heading == &member => record.text(member),
             member => {
                 record.text(member).map(|text| names.names.get(&text).map_or_else(|| text.clone(), str::to_owned))

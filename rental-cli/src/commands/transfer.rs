@@ -104,7 +104,7 @@ fn run_export(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let Received { objects, bytes } = received;
     let object =
         serde_json::json!({"object": "export", "organization_id": id, "file": to, "objects": objects, "bytes": bytes});
-    session.out.object(&object.to_string())
+    session.show(&object.to_string())
 }
 
 #[derive(Debug, Default)]

@@ -85,7 +85,7 @@ fn calendar_feed(matches: &ArgMatches, session: &Session) -> Result<(), Failure>
     } else {
         match session.send(&Request::get(Access::Organization, &path)) {
             Ok(present) => {
-                session.out.object(&present)?;
+                session.show(&present)?;
                 session
                     .out
                     .note("The vehicle has a calendar feed. Its URL is not shown again; `--rotate` makes another one.");
@@ -104,7 +104,7 @@ fn calendar_feed(matches: &ArgMatches, session: &Session) -> Result<(), Failure>
 /// Prints a new feed with its whole URL.
 fn show(made: &str, session: &Session) -> Result<(), Failure> {
     let Some(path) = Record::read(made)?.text("path") else {
-        session.out.object(made)?;
+        session.show(made)?;
         session
             .out
             .note("This request was already carried out, so its URL is not shown again; `--rotate` makes another one.");
@@ -117,7 +117,7 @@ fn show(made: &str, session: &Session) -> Result<(), Failure> {
     if object["url"].is_null() {
         object["url"] = json!(url);
     }
-    session.out.object(&object.to_string())?;
+    session.show(&object.to_string())?;
     session.out.note("The URL is shown only once. Everyone who has it reads on which days the vehicle is taken.");
     Ok(())
 }

@@ -135,6 +135,22 @@ impl ErrorResponse {
         Some(json.replacen(error.get(), &format!("{members},\"hint\":{hint}}}"), 1))
     }
 
+    /// The texts of the server for people.
+    pub(crate) fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        let of_fields = self.error.errors.iter_mut().filter_map(|field| field.message.as_mut());
+        std::iter::once(&mut self.error.message).chain(of_fields)
+    }
+
+    /// A text of the server with flags in place of paths into lists: `the amount of --line number 1` for `` `lines[0].amount` ``.
+    fn said(&self, text: &str) -> String {
+        let of_fields = self.error.errors.iter().filter_map(|field| field.param.as_deref());
+        let paths = of_fields.chain(self.error.param.as_deref());
+        paths.fold(text.to_owned(), |text, path| match flags::in_list(path) {
+            Some(words) => text.replace(&format!("`{path}`"), &words),
+            None => text,
+        })
+    }
+
     /// Exit code for the status.
     pub(crate) fn exit_code(&self) -> u8 {
         match self.status {
@@ -203,10 +219,11 @@ impl ErrorResponse {
 impl fmt::Display for ErrorResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let error = &self.error;
-        writeln!(f, "error[{}]: {}", printable(self.code()), printable(&error.message))?;
+        writeln!(f, "error[{}]: {}", printable(self.code()), printable(&self.said(&error.message)))?;
         for field in &error.errors {
             let message = field.message.as_deref().unwrap_or("");
-            param(f, field.param.as_deref().unwrap_or("?"), (message != error.message).then_some(message))?;
+            let said = (message != error.message).then(|| self.said(message));
+            param(f, field.param.as_deref().unwrap_or("?"), said.as_deref())?;
         }
         // A 404 names the id of the path, which is no flag.
         if let Some(name) = error.param.as_ref().filter(|_| error.errors.is_empty() && self.status != 404) {
@@ -224,7 +241,8 @@ impl fmt::Display for ErrorResponse {
 
 /// Writes one line for an invalid field: its name, its flag, and the message unless it repeats the first line.
 fn param(f: &mut fmt::Formatter<'_>, name: &str, message: Option<&str>) -> fmt::Result {
-    let flag = flags::flag_of(name).map(|flag| format!(" (--{flag})")).unwrap_or_default();
+    let flag = flags::flag_of(name).map(|flag| format!("--{flag}")).or_else(|| flags::in_list(name));
+    let flag = flag.map(|flag| format!(" ({flag})")).unwrap_or_default();
     let message = message.map(|message| format!(": {}", printable(message))).unwrap_or_default();
     writeln!(f, "  param {}{flag}{message}", printable(name))
 }
@@ -261,6 +279,19 @@ mod tests {
             "error[parameter_invalid]: 2 fields are wrong\n  \
              param daily_rate (--daily-rate): `daily_rate` must be 0 or more.\n  \
              param customer_id (--customer): There is no such customer.\nrequest id req_1\n",
+        );
+    }
+
+    #[test]
+    fn a_line_is_the_flag_with_its_number() {
+        check(
+            400,
+            r#"{"error":{"type":"t","message":"`lines[1].amount` must be at most 6.94.","param":"lines[1].amount","errors":[
+                {"param":"lines[1].amount","message":"`lines[1].amount` must be at most 6.94."},
+                {"param":"lines[0]","message":"`lines[0]` is twice."}]}}"#,
+            "error[t]: the amount of --line number 2 must be at most 6.94.\n  \
+             param lines[1].amount (the amount of --line number 2)\n  \
+             param lines[0] (--line number 1): --line number 1 is twice.\nrequest id req_1\n",
         );
     }
 

@@ -236,10 +236,14 @@ pub(crate) fn of_terminal(spec: &'static ResourceSpec) -> Vec<Column> {
 pub(crate) fn chosen(spec: &'static ResourceSpec, names: &[String]) -> Vec<Column> {
     let column = |name: &String| {
         let field = spec.field(name).map(|field| Column::of(spec, field));
-        let reference = || spec.fields.iter().find(|field| name_column(field) == Some(name.as_str()));
-        field.or_else(|| reference().map(|field| Column::named(spec, field)))
+        field.or_else(|| reference(spec, name).map(|field| Column::named(spec, field)))
     };
     names.iter().filter_map(column).collect()
+}
+
+/// The field whose object a column names: `vehicle_id` for `vehicle`. `None` if the column is a field itself.
+pub(crate) fn reference(spec: &ResourceSpec, name: &str) -> Option<&'static FieldSpec> {
+    spec.fields.iter().find(|field| name_column(field) == Some(name) && spec.field(name).is_none())
 }
 
 /// All names that `--columns` takes.

@@ -36,8 +36,8 @@ const USUAL_WIDTH: usize = 80;
 /// Width of lines that are wrapped also where there is no terminal.
 const LINE_WIDTH: usize = 100;
 
-/// Members of objects without a description that are shown only once, and so always.
-const SECRETS: [&str; 2] = ["path", "url"];
+/// Members that responses show only once, and which are shown always. They are no fields of an object.
+const SECRETS: [&str; 5] = ["key", "path", "secret", "token", "url"];
 
 /// Output format: JSON, a table on a terminal, or tab-separated values in a pipe.
 #[derive(Clone)]
@@ -121,6 +121,11 @@ impl Output {
 
     /// Prints one object of a response: unchanged with `--json`, else one field per line.
     pub(crate) fn object(&self, json: &str) -> Result<(), Failure> {
+        self.object_with(json, &Names::default())
+    }
+
+    /// The same with the names of the objects that the chosen columns show.
+    pub(crate) fn object_with(&self, json: &str, names: &Names) -> Result<(), Failure> {
         if self.json {
             return self.json(json);
         }
@@ -130,13 +135,16 @@ impl Output {
         let fields: Vec<_> = match &self.columns[..] {
             [] => record.fields().collect(),
             columns => {
-                // A secret is shown only once. It is no field of the object, and is shown always.
-                let is_secret = |name: &str| match spec {
-                    Some(spec) => spec.field(name).is_none(),
-                    None => SECRETS.contains(&name),
+                let is_secret =
+                    |name: &str| SECRETS.contains(&name) && spec.is_none_or(|spec| spec.field(name).is_none());
+                let value = |name: &String| match spec.and_then(|spec| columns::reference(spec, name)) {
+                    Some(field) => {
+                        record.text(field.name).map(|id| names.get(&id).map_or_else(|| id.clone(), str::to_owned))
+                    }
+                    None => record.text(name),
                 };
                 let left = |name: &str| !columns.iter().any(|chosen| chosen == name);
-                let chosen = columns.iter().map(|name| (name.clone(), record.text(name)));
+                let chosen = columns.iter().map(|name| (name.clone(), value(name)));
                 chosen.chain(record.fields().filter(|(name, _)| is_secret(name) && left(name))).collect()
             }
         };
@@ -229,6 +237,13 @@ impl Output {
         }
     }
 
+    /// Prints a note on stderr that is of use only to a person at a terminal, and not in the log of a script.
+    pub(crate) fn note_to_person(&self, text: &str) {
+        if io::stderr().is_terminal() {
+            self.note(text);
+        }
+    }
+
     /// Whether notes are printed.
     pub(crate) fn has_notes(&self) -> bool {
         !self.json && !self.quiet
@@ -237,13 +252,6 @@ impl Output {
     /// Prints a warning on stderr, also with `--json`, unless `--quiet` is set.
     pub(crate) fn warn(&self, text: &str) {
         if !self.quiet {
-    /// Prints a note on stderr that is of use only to a person at a terminal, and not in the log of a script.
-    pub(crate) fn note_to_person(&self, text: &str) {
-        if io::stderr().is_terminal() {
-            self.note(text);
-        }
-    }
-
             // As above.
             let _ = writeln!(anstream::stderr(), "{}", printable(text));
         }

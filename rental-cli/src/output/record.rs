@@ -64,6 +64,12 @@ impl Record {
         Some(amount(&self.text(name)?, currency.as_deref()))
     }
 
+    /// Returns a member that is an amount, with all decimals of the currency of the object and its code: `0.70 USD`.
+    pub(crate) fn money(&self, name: &str) -> Option<String> {
+        let amount = self.amount(name)?;
+        Some(self.text("currency").map_or_else(|| amount.clone(), |currency| format!("{amount} {currency}")))
+    }
+
     /// Returns the object as JSON without a member.
     pub(crate) fn without(&self, name: &str) -> String {
         let members = self.0.iter().filter(|(known, _)| known != name);

@@ -23,6 +23,10 @@ impl Names {
     pub(crate) fn insert(&mut self, id: String, name: String) {
         self.0.insert(id, name);
     }
+
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
 }
 
 /// The name of the column with names for a field that holds an id: `vehicle` for `vehicle_id`.

@@ -117,7 +117,57 @@ fn suggestions_and_reviews_have_the_columns_that_were_chosen() {
         format!("number\tamount\ttwin\n612\t6.9\t{twin}\n")
     );
     let (code, shown) = terminal::run(FakeServer::new(vec![ok(&row)]).command(&chosen).env("NO_COLOR", "1"), 140);
-    assert!(code == Some(0) && shown.starts_with("NUMBER  AMOUNT  TWIN\n612     6.90    the other toll"), "{shown}");
+    assert!(
+        code == Some(0) && shown.starts_with("NUMBER  AMOUNT    TWIN\n612     6.90 USD  the other toll"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_column_of_one_object_is_that_of_the_list() {
+    let rental = format!(r#"{{"object":"rental","id":"1","vehicle_id":"{ID}","customer_id":null,"status":"NEW"}}"#);
+    let script = |first: &str| FakeServer::new(vec![ok(first), ok(r#"{"id":"2","name":"Grey Camry"}"#)]);
+    let columns = ["--columns", "vehicle,vehicle_id,customer,status"];
+    let server = script(&rental);
+    assert_eq!(
+        server.run(&[&["rentals", "get", ID][..], &columns].concat()).stdout,
+        format!("vehicle\tGrey Camry\nvehicle_id\t{ID}\ncustomer\t\nstatus\tNEW\n")
+    );
+    assert_eq!(server.asked()[1].line, format!("GET /v1/vehicles/{ID}"));
+    assert_eq!(
+        script(&page(&rental)).run(&[&["rentals", "list"][..], &columns].concat()).stdout,
+        format!("vehicle\tvehicle_id\tcustomer\tstatus\nGrey Camry\t{ID}\t\tNEW\n")
+    );
+    let server = script(&rental);
+    server.run(&["rentals", "get", ID, "--columns", "vehicle_id"]);
+    assert_eq!(server.asked().len(), 1, "no name is shown, so none is looked up");
+}
+
+/// Only what is shown once, such as a new key, is shown also when nobody asks for it.
+#[test]
+fn no_column_is_shown_that_was_not_chosen() {
+    check(
+        &format!("organizations|get|{ID}|--columns|name,plan"),
+        r#"{"object":"organization","id":"1","name":"Sun","plan":"pro","usage":{"objects":7}}"#,
+        "name\tSun\nplan\tpro\n",
+    );
+    check(
+        "api-keys|create|--organization|0190d0f2-7c3a-7cc0-8000-000000000000|--scope|read|--columns|scope",
+        r#"{"object":"api_key","id":"1","scope":"read","key":"rk_live_1"}"#,
+        "scope\tread\nkey\trk_live_1\n",
+    );
+}
+
+#[test]
+fn a_run_of_invoices_has_the_columns_that_were_chosen() {
+    let draft = r#"{"object":"invoice_draft","rental_id":"r","customer_name":"Ada","total":0.7,"currency":"USD","tolls":1,"violations":0,"problem":null}"#;
+    let args = ["invoices", "draft-all", "--organization", ORGANIZATION, "--dry-run", "--columns"];
+    let run = |columns: &[&str]| FakeServer::new(vec![ok(&page(draft))]).run(&[&args[..], columns].concat());
+    assert_eq!(run(&["customer_name,total,currency"]).stdout, "customer_name\ttotal\tcurrency\nAda\t0.7\tUSD\n");
+    assert_eq!(run(&["nothing"]).code, Some(2));
+    let server = FakeServer::new(vec![ok(&page(draft))]);
+    let (_, shown) = terminal::run(server.command(&[&args[..], &["total,tolls"]].concat()).env("NO_COLOR", "1"), 140);
+    assert!(shown.contains("TOTAL     TOLLS\n0.70 USD  1\n"), "{shown}");
 }
 
 #[test]

@@ -456,3 +456,27 @@ fn the_flag_wins_over_the_environment() {
         server.command(&["vehicles", "get", "0190d0f2-7c3a-7cc0-8000-000000000001", "--base-url", &server.base_url]);
     assert_eq!(Ran::of(command.env("RENTAL_BASE_URL", "http://127.0.0.1:1")).code, Some(0));
 }
+
+#[test]
+fn an_error_names_objects_as_commands_take_them() {
+    const TOLL: &str = "0190d0f2-7c3a-7cc0-8000-000000000001";
+    let error = format!(
+        r#"{{"error":{{"type":"conflict_error","code":"conflict","message":"The toll {TOLL} is already billed."}}}}"#
+    );
+    let refused = || Reply::Answer { status: 409, headers: "", body: error.clone() };
+    let found =
+        || ok(&format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{{"id":"{TOLL}"}}]}}"#));
+    let toll = || ok(r#"{"object":"toll","transaction_id":"61231234567"}"#);
+    let args = ["invoices", "create", "--organization", TOLL, "--customer", TOLL, "--line", "toll:61231234567"];
+    let server = FakeServer::new(vec![found(), refused(), toll()]);
+    let ran = server.run(&args);
+    assert_eq!(ran.code, Some(6));
+    assert_eq!(ran.stderr.lines().next(), Some("error[conflict]: The toll 61231234567 is already billed."));
+    assert_eq!(server.asked()[2].line, format!("GET /v1/tolls/{TOLL}"));
+    // Without a name, and for programs, it stays the id.
+    let unnamed = FakeServer::new(vec![found(), refused(), ok("{}")]).run(&args);
+    assert!(unnamed.stderr.contains(TOLL), "{}", unnamed.stderr);
+    let server = FakeServer::new(vec![found(), refused(), toll()]);
+    assert!(server.run(&[&args[..], &["--json"]].concat()).stderr.contains(TOLL));
+    assert_eq!(server.asked().len(), 2);
+}

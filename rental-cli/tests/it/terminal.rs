@@ -156,6 +156,25 @@ fn what_a_person_has_to_look_at_is_wrapped_at_the_width_of_the_terminal() {
     }
 }
 
+#[test]
+fn a_reason_is_said_once_and_names_the_vehicle_by_its_plate() {
+    const REASON: &str = "The transponder belongs to vehicle 0190d0f2-7c3a-7cc0-8000-000000000002.";
+    let candidate = r#"{"customer_name":"Ada","start_date":"2026-06-01","end_date":"2026-06-05","reason":"#;
+    let list = review(&format!(
+        r#""place":"RKB","reason":"{REASON}","candidates":[{candidate}"{REASON}"}},{candidate}"Had it."}}]"#
+    ));
+    let vehicle = r#"{"object":"vehicle","id":"0190d0f2-7c3a-7cc0-8000-000000000002","plate":"LZA7293"}"#;
+    let args = ["tolls", "review", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"];
+    let server = FakeServer::new(vec![ok(&list), ok(vehicle)]);
+    let shown = plain(&server, &args, 140);
+    assert_eq!(shown.matches("The transponder belongs to vehicle LZA7293.").count(), 1, "{shown}");
+    assert!(!shown.contains("000000000002") && shown.contains("- Ada, 2026-06-01 to 2026-06-05\n"), "{shown}");
+    assert!(shown.contains("- Ada, 2026-06-01 to 2026-06-05: Had it.\n"), "{shown}");
+    assert_eq!(server.asked()[1].line, "GET /v1/vehicles/0190d0f2-7c3a-7cc0-8000-000000000002");
+    let piped = FakeServer::new(vec![ok(&list)]).run(&args).stdout;
+    assert_eq!(piped.matches(REASON).count(), 2, "a pipe has the text of the response: {piped}");
+}
+
 /// A page of drafts over these totals.
 fn drafts(totals: &[&str]) -> String {
     let draft = |total: &&str| {
@@ -177,8 +196,8 @@ fn verdicts(verdicts: &[&str], has_more: bool) -> String {
 fn a_run_of_invoices_has_amounts_with_all_decimals_and_counts_in_words() {
     let args = ["invoices", "draft-all", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000", "--dry-run"];
     for (totals, row, note) in [
-        (&["0.7"][..], "  0.70", "1 invoice would be created over 0.70, 0 rentals skipped\n"),
-        (&["0.7", "12"], "  12.00", "2 invoices would be created over 12.70, 0 rentals skipped\n"),
+        (&["0.7"][..], "  0.70 USD", "1 invoice would be created over 0.70 USD, 0 rentals skipped\n"),
+        (&["0.7", "12"], "  12.00 USD", "2 invoices would be created over 12.70 USD, 0 rentals skipped\n"),
     ] {
         let none = verdicts(&[], false);
         let shown = plain(&FakeServer::new(vec![ok(&drafts(totals)), ok(&none), ok(&none)]), &args, 140);
@@ -258,7 +277,7 @@ fn suggestions_on_a_terminal_have_names_and_no_ids() {
     let script = || vec![ok(suggestion), ok(r#"{"id":"2","name":"Grey Camry"}"#)];
     let args = ["tolls", "suggest", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"];
     let shown = plain(&FakeServer::new(script()), &args, 140);
-    assert!(shown.contains("Grey Camry") && shown.contains("4.50") && !shown.contains("0190d0f2"), "{shown}");
+    assert!(shown.contains("Grey Camry") && shown.contains("4.50 USD") && !shown.contains("0190d0f2"), "{shown}");
     let piped = FakeServer::new(script()).run(&args).stdout;
     assert!(piped.contains("0190d0f2-7c3a-7cc0-8000-000000000003") && piped.contains("rental"), "{piped}");
 }
@@ -269,7 +288,7 @@ fn a_run_of_invoices_succeeds_although_nobody_knows_what_is_not_attached() {
     let server = FakeServer::new(vec![ok(&drafts(&["0.7"])), ok(r#"{"id":"i","number":1,"total":0.7}"#), refused()]);
     let ran = server.run(&["invoices", "draft-all", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stdout.contains("0.7") && ran.stderr.contains("1 invoice created over 0.70"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("0.7") && ran.stderr.contains("1 invoice created over 0.70 USD"), "{}", ran.stderr);
     for what in ["tolls", "violations"] {
         let note = format!("it is not known which {what} fit a rental and are not attached: No, because.");
         assert!(ran.stderr.contains(&note), "{}", ran.stderr);
@@ -285,14 +304,17 @@ fn a_run_of_invoices_goes_on_until_nothing_is_left_and_its_dry_run_says_what_it_
     let server = FakeServer::new(script.into_iter().map(ok).collect());
     let args = ["invoices", "draft-all", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"];
     let shown = plain(&server, &[&args[..], &["--yes"]].concat(), 140);
-    assert!(shown.contains("2 invoices created over 1.40, 0 rentals skipped"), "{shown}");
+    assert!(shown.contains("2 invoices created over 1.40 USD, 0 rentals skipped"), "{shown}");
     let server = FakeServer::new([&cut, &none, &none].into_iter().map(|body| ok(body)).collect());
     let shown = plain(&server, &[&args[..], &["--dry-run"]].concat(), 140);
     assert!(shown.contains("more unbilled tolls or violations than a dry run reads"), "{shown}");
     let both = drafts(&["0.7", "0.7"]).replacen(r#""problem":null"#, r#""more":true,"problem":null"#, 1);
     let server = FakeServer::new([&both, &none, &none].into_iter().map(|body| ok(body)).collect());
     let shown = plain(&server, &[&args[..], &["--dry-run"]].concat(), 140);
-    assert!(shown.contains("2 invoices would be created over 1.40") && !shown.contains("than a dry run"), "{shown}");
+    assert!(
+        shown.contains("2 invoices would be created over 1.40 USD") && !shown.contains("than a dry run"),
+        "{shown}"
+    );
 }
 
 #[test]

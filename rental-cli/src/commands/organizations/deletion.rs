@@ -79,5 +79,5 @@ fn wait(id: &str, matches: &ArgMatches, session: &Session, mut deletion: String)
         deletion = progress(session, id)?;
     }
     shown.finish();
-    session.out.object(&deletion)
+    session.show(&deletion)
 }

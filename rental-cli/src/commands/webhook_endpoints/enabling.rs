@@ -55,7 +55,7 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<bool, Failu
     ended?;
     let list: Vec<&str> = enabled.iter().map(|row| row.get()).collect();
     let list = list.join(",");
-    session.out.object(&format!(
+    session.show(&format!(
         "{{\"object\":\"webhook_endpoint_enabling\",\"dry_run\":{dry_run},\"examined\":{examined},\"enabled\":[{list}],\"has_more\":false,\"next_cursor\":null}}"
     ))?;
     session.out.note(match dry_run {
