@@ -104,10 +104,12 @@ fn insert(
     event: (EventId, &str),
     edge: &dyn Edge,
 ) -> Result<Delivery, Error> {
-    let made = Delivery::new(Id::from_uuid(edge.new_id()), endpoint, event, edge.now());
+    // Read once: the due row is found by the time in the record.
+    let now = edge.now();
+    let made = Delivery::new(Id::from_uuid(edge.new_id()), endpoint, event, now);
     batch.insert(Delivery::key(organization, made.id), to_json(&made)?);
     effects::index_keys(organization, &made).into_iter().for_each(|entry| batch.mark(entry, Prior::New));
-    batch.writes.push(due((organization, endpoint, made.id), FRESH, edge.now().millis(), Prior::New));
+    batch.writes.push(due((organization, endpoint, made.id), FRESH, now.millis(), Prior::New));
     Ok(made)
 }
 
@@ -205,5 +207,33 @@ mod tests {
         }
         let expected: Vec<EventId> = (0..30).map(EventId::from_u128).collect();
         assert_eq!(seen, [expected.clone(), expected]);
+    }
+    /// A clock that goes on whenever it is read.
+    #[derive(Default)]
+    struct Ticks(std::sync::atomic::AtomicI64);
+
+    impl Edge for Ticks {
+        fn now(&self) -> crate::value::Timestamp {
+            crate::value::Timestamp::from_millis(self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
+        }
+
+        fn new_id(&self) -> uuid::Uuid {
+            uuid::Uuid::from_u128(7)
+        }
+    }
+
+    #[test]
+    fn the_due_row_of_a_new_delivery_has_the_time_of_its_record() {
+        let (mut batch, event) = (Batch::default(), EventId::from_u128(1));
+        let endpoint = EndpointId::from_u128(2);
+        let made = add(&mut batch, OrganizationId::from_u128(3), endpoint, (event, "lead.received"), &Ticks::default());
+        let made = made.unwrap();
+        let due_at = made.next_attempt_at.unwrap().millis();
+        let place = key::due(endpoint, FRESH, due_at, made.id);
+        assert!(
+            batch.writes.iter().any(|write| matches!(write, Write::Put(key, ..) if *key == place)),
+            "{:?}",
+            batch.writes
+        );
     }
 }

@@ -3,7 +3,7 @@
 use super::{
     hooks::Hooks,
     permits::Permit,
-    retention::{self, Unsent},
+    retention::{self, Unsent, is_given_up},
     send::{Message, span_of},
 };
 use crate::{
@@ -63,6 +63,8 @@ pub(super) struct Began {
     pub(super) number: u64,
     /// The endpoint's failures in a row.
     pub(super) failures: u32,
+    /// How long this server has not been able to make attempts for the endpoint; `None` after one that it made.
+    pub(super) unreachable_for: Option<Duration>,
 }
 
 /// How an attempt went, for the lane that made it.
@@ -80,6 +82,8 @@ pub(super) enum Outcome {
     Failure { failures: u32, disables: bool },
     /// This server or its network could not make the attempt. Nothing was committed: the due row is still there.
     NotSent,
+    /// The disk is full, so no attempt was made: its outcome could not be saved.
+    NoRoom,
     /// There was nothing to send, or the outcome was not committed. The lane reads the due rows again.
     Nothing,
     /// A row is damaged, or the attempt panicked: no retry can help.
@@ -134,7 +138,7 @@ pub(super) fn read_due(record: &Record, class: u8) -> Result<Due, Error> {
 
 /// Makes one attempt and commits its outcome. The permit is given back at the end.
 pub(super) async fn attempt(hooks: Arc<Hooks>, target: Arc<Target>, row: Due, began: Began, permit: Permit) -> Report {
-    let outcome = catch_panic(perform(&hooks, &target, row, began.failures)).await;
+    let outcome = catch_panic(perform(&hooks, &target, row, began)).await;
     drop(permit);
     let outcome = match outcome {
         Ok(Ok(outcome)) => outcome,
@@ -155,16 +159,10 @@ pub(super) async fn attempt(hooks: Arc<Hooks>, target: Arc<Target>, row: Due, be
             Outcome::Nothing
         }
     };
-    if matches!(outcome, Outcome::Damaged(Damage::Delivery)) {
-        let unsent = Unsent::One(row.delivery);
-        if let Err(error) = retention::expire(&hooks, target.endpoint.id, unsent, edge::now()).await {
-            tracing::warn!(delivery = %row.delivery, ?error, "cannot fail a delivery whose retention has ended");
-        }
-    }
     Report { delivery: row.delivery, began, outcome }
 }
 
-async fn perform(hooks: &Hooks, target: &Target, row: Due, failures: u32) -> Result<Outcome, Error> {
+async fn perform(hooks: &Hooks, target: &Target, row: Due, began: Began) -> Result<Outcome, Error> {
     let place = Delivery::key(row.organization, row.delivery);
     let Some(record) = hooks.store().get(std::slice::from_ref(&place)).await?.pop().flatten() else {
         return remove_row(hooks, target, row).await;
@@ -179,7 +177,7 @@ async fn perform(hooks: &Hooks, target: &Target, row: Due, failures: u32) -> Res
     };
     if hooks.space.is_full() {
         // The outcome could not be saved, so the receiver would get the event again and again.
-        return Ok(Outcome::NotSent);
+        return Ok(Outcome::NoRoom);
     }
     // The customer may have been erased since the event was stored.
     let (body, customer) = present_copy(hooks.store(), row.organization, event.value).await?;
@@ -197,10 +195,12 @@ async fn perform(hooks: &Hooks, target: &Target, row: Due, failures: u32) -> Res
     record_span(hooks, row.organization, pending.event_type, trace, &log);
     if let Some(failure) = ending.local_failure() {
         hooks.local_failures.note(failure, target.endpoint.id);
-        retention::expire(hooks, target.endpoint.id, Unsent::All, edge::now()).await?;
+        if is_given_up(began.unreachable_for, &hooks.settings.schedule) {
+            retention::expire(hooks, target.endpoint.id, Unsent::All, edge::now()).await?;
+        }
         return Ok(Outcome::NotSent);
     }
-    settle(hooks, target, (row, unerased), (&ending, &log), failures).await
+    settle(hooks, target, (row, unerased), (&ending, &log), began.failures).await
 }
 
 /// Records the attempt as a span: neither its address nor its body.

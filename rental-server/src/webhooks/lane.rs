@@ -8,6 +8,7 @@ use super::{
     attempt::{Began, Damage, Due, Outcome, Report, Target, attempt, load, read_due, records, revisions},
     hooks::{Bell, Hooks},
     permits::Permit,
+    retention::{self, Unsent},
 };
 use crate::edge;
 use rental_core::{
@@ -60,6 +61,8 @@ struct Lane {
     not_sent: u32,
     /// The number of the last attempt of that burst.
     not_sent_until: u64,
+    /// When the first of the attempts in a row ended that this server could not make.
+    unreachable_since: Option<Instant>,
     /// When the next attempt may begin; by a clock that nobody sets back.
     probe_at: Option<Instant>,
 }
@@ -118,6 +121,7 @@ pub(super) async fn run(hooks: Arc<Hooks>, id: EndpointId, bell: Arc<Bell>) {
                 if records(&hooks, id).await.is_ok_and(|found| revisions(&found) != seen) {
                     bell.changed.store(true, Ordering::Release);
                 }
+                lane.expire_damaged().await;
             }
         }
     }
@@ -144,13 +148,14 @@ impl Lane {
             probes: failures.min(1),
             not_sent: 0,
             not_sent_until: 0,
+            unreachable_since: None,
             probe_at: None,
         });
         if failures == 0 && (lane.failures > 0 || lane.not_sent > 0) {
             // The endpoint was enabled again or has another URL, or another server had a success.
             (lane.probes, lane.probe_at) = (0, None);
         }
-        lane.not_sent = 0;
+        (lane.not_sent, lane.unreachable_since) = (0, None);
         (lane.failures, lane.unread, lane.target) = (failures, true, Arc::new(target));
         lane.damaged.clear();
         lane
@@ -201,7 +206,8 @@ impl Lane {
             let Some(permit) = received.take().or_else(|| self.ask_for_permit()) else { break };
             self.window.pop_front();
             self.busy.insert(next.delivery);
-            let began = Began { number: self.concurrency.begin(), failures: self.failures };
+            let unreachable_for = self.unreachable_since.map(|since| since.elapsed());
+            let began = Began { number: self.concurrency.begin(), failures: self.failures, unreachable_for };
             let attempt = attempt(Arc::clone(&self.hooks), Arc::clone(&self.target), next, began, permit);
             self.running.spawn(attempt);
         }
@@ -269,6 +275,17 @@ impl Lane {
         Ok((rows, full))
     }
 
+    /// Fails the deliveries that cannot be sent, once their retention has ended. No attempt of them does: there is none.
+    async fn expire_damaged(&self) {
+        if self.damaged.is_empty() {
+            return;
+        }
+        let unsent = Unsent::Only(&self.damaged);
+        if let Err(error) = retention::expire(&self.hooks, self.id, unsent, edge::now()).await {
+            tracing::warn!(endpoint = %self.id, ?error, "cannot fail deliveries whose retention has ended; trying again");
+        }
+    }
+
     /// How long no attempt may begin.
     fn until_probe(&self) -> Duration {
         self.probe_at.map_or(Duration::ZERO, |at| at.saturating_duration_since(Instant::now()))
@@ -303,11 +320,12 @@ impl Lane {
             Outcome::Success(took) => {
                 let in_flight = u32::try_from(self.running.len() + 1).unwrap_or(u32::MAX);
                 self.concurrency.succeeded(took, self.hooks.settings.timeout, in_flight);
-                (self.failures, self.probes, self.not_sent, self.probe_at) = (0, 0, 0, None);
+                (self.failures, self.probes, self.probe_at) = (0, 0, None);
+                (self.not_sent, self.unreachable_since) = (0, None);
             }
             Outcome::Failure { failures, disables } => {
                 self.concurrency.failed(began.number);
-                (self.failures, self.not_sent) = (failures, 0);
+                (self.failures, self.not_sent, self.unreachable_since) = (failures, 0, None);
                 // Attempts that were in flight at the first failure count as one failed probe.
                 self.probes = if began.failures == 0 { self.probes.max(1) } else { self.probes + 1 };
                 self.probe_in(schedule.probe_spacing(self.probes));
@@ -316,7 +334,12 @@ impl Lane {
                     self.disabled();
                 }
             }
-            Outcome::NotSent => {
+            Outcome::NotSent | Outcome::NoRoom => {
+                self.unreachable_since = match report.outcome {
+                    Outcome::NotSent => self.unreachable_since.or_else(|| Some(Instant::now())),
+                    // A disk that is full says nothing about the endpoint.
+                    _ => None,
+                };
                 self.concurrency.failed(began.number);
                 if self.not_sent == 0 || began.number > self.not_sent_until {
                     (self.not_sent, self.not_sent_until) = (self.not_sent + 1, self.concurrency.last());

@@ -3,7 +3,8 @@
 //! the delivery fails, and stays for that time again.
 //!
 //! A delivery to an enabled endpoint ends by its attempts. Attempts that this server could not make never end one, so [`expire`]
-//! does after such an attempt, when the delivery has been due for the retention.
+//! does when the delivery has been due for the retention. A server that was stopped for longer, and cannot send at its start,
+//! first tries for as long as a delivery is retried ([`is_given_up`]).
 //!
 //! A sweep reads only rows that are older than the retention: ids are ordered by time.
 
@@ -22,10 +23,16 @@ use rental_core::{
     schema::{IndexValue, ResourceSpec},
     store::{self, Batch, Check, Commit, Key, Order, Record, Span, key_of},
     value::{DeliveryId, EndpointId, EventId, OrganizationId, Timestamp},
-    webhooks::fan_out::{self, FRESH, RETRY},
+    webhooks::{
+        attempt::Schedule,
+        fan_out::{self, FRESH, RETRY},
+    },
 };
 use serde_json::Value;
-use std::collections::HashMap;
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
 /// Most objects that one batch removes.
 const STEP: usize = 200;
@@ -111,7 +118,7 @@ async fn fail_expired(
             if !is_abandoned {
                 continue;
             }
-            give_up(&mut batch, organization, record, &pending, now)?;
+            give_up(&mut batch, organization, (record, &pending), None, now)?;
             failed += 1;
         }
         // Stale: one of them was changed. The next sweep reads them again.
@@ -123,19 +130,25 @@ async fn fail_expired(
     Ok(())
 }
 
-/// Which deliveries of an endpoint could not be sent, as an attempt shows that was not made.
+/// Which deliveries of an endpoint cannot be sent.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Unsent {
+pub(super) enum Unsent<'l> {
     /// Those that are due: this server cannot reach the endpoint.
     All,
-    /// This one: the attempt panicked, or a row that it needs is damaged.
-    One(DeliveryId),
+    /// These: the attempt panicked, or a row that it needs is damaged.
+    Only(&'l HashSet<DeliveryId>),
 }
 
-/// Fails deliveries to an enabled endpoint that have been due for the retention of deliveries, after an attempt that this server
-/// could not make. So each of them had the whole retention, and a server that was stopped for longer makes one attempt before.
-/// A change of the endpoint, such as another URL, begins the retention again.
-pub(super) async fn expire(hooks: &Hooks, id: EndpointId, unsent: Unsent, now: Timestamp) -> Result<(), Error> {
+/// Whether a server has tried to reach an endpoint for long enough to give up deliveries whose retention has ended: for as long
+/// as a delivery is retried. `unreachable_for` is the time since the first of the attempts in a row that it could not make.
+pub(super) fn is_given_up(unreachable_for: Option<Duration>, schedule: &Schedule) -> bool {
+    let whole = Duration::from_millis(schedule.total_millis().unsigned_abs());
+    unreachable_for.is_some_and(|time| time >= whole)
+}
+
+/// Fails deliveries to an enabled endpoint that have been due for the retention of deliveries and cannot be sent. So each of them
+/// had the whole retention. A change of the endpoint, such as another URL, begins the retention again.
+pub(super) async fn expire(hooks: &Hooks, id: EndpointId, unsent: Unsent<'_>, now: Timestamp) -> Result<(), Error> {
     let Some(kept) = hooks.settings.retention.deliveries else { return Ok(()) };
     let before = now.plus_millis(-kept);
     for class in [FRESH, RETRY] {
@@ -157,11 +170,11 @@ pub(super) async fn expire(hooks: &Hooks, id: EndpointId, unsent: Unsent, now: T
     Ok(())
 }
 
-impl Unsent {
+impl Unsent<'_> {
     fn tells_of(self, due_row: &Key) -> bool {
         match self {
             Self::All => true,
-            Self::One(delivery) => due_row.id() == Some(delivery.uuid()),
+            Self::Only(deliveries) => due_row.id().is_some_and(|id| deliveries.contains(&DeliveryId::from_uuid(id))),
         }
     }
 }
@@ -186,17 +199,18 @@ async fn fail_due(
     let organization = endpoint.organization_id;
     let (mut batch, mut failed) = (Batch::default(), 0);
     batch.checks.push(Check::At(record.key, record.revision));
-    for delivery in rows.iter().filter_map(|row| row.key.id()).map(DeliveryId::from_uuid) {
+    for row in rows {
+        let Some(delivery) = row.key.id().map(DeliveryId::from_uuid) else { continue };
         let found = hooks.store().get(&[Delivery::key(organization, delivery)]).await.map_err(Error::from);
         let Some(record) = hooks.damaged.skip(found)?.and_then(|mut found| found.pop().flatten()) else { continue };
-        // A damaged delivery is removed by the sweep.
+        // `store check` tells of a damaged delivery, and `store repair` removes it.
         let Ok(pending) = parse::<Delivery>(&record.key, &record.value) else { continue };
         if pending.status == DeliveryStatus::Pending {
-            give_up(&mut batch, organization, record, &pending, now)?;
+            give_up(&mut batch, organization, (record, &pending), Some(&row.key), now)?;
             failed += 1;
         }
     }
-    // Stale: one of them was changed. The next attempt that is not made reads them again.
+    // Stale: one of them was changed. The next call reads them again.
     if failed > 0 && hooks.store().commit(batch).await? == Commit::Applied {
         hooks.metrics.expired.inc_by(failed);
         tracing::warn!(%organization, endpoint = %id, failed, "webhook deliveries were given up: this server could not send them for as long as deliveries are kept");
@@ -204,19 +218,20 @@ async fn fail_due(
     Ok(())
 }
 
-/// Fails a pending delivery and removes its due row.
+/// Fails a pending delivery and removes its due row: that of the record, and that which was read, if it is another one.
 fn give_up(
     batch: &mut Batch,
     organization: OrganizationId,
-    record: Record,
-    pending: &Delivery,
+    (record, pending): (Record, &Delivery),
+    due_row: Option<&Key>,
     now: Timestamp,
 ) -> Result<(), Error> {
     let mut delivery = pending.clone();
     let class = if delivery.attempts == 0 { FRESH } else { RETRY };
-    if let Some(due_at) = delivery.next_attempt_at {
-        batch.delete(key::due(delivery.endpoint_id, class, due_at.millis(), delivery.id));
-    }
+    let of_record =
+        delivery.next_attempt_at.map(|due_at| key::due(delivery.endpoint_id, class, due_at.millis(), delivery.id));
+    due_row.filter(|read| Some(*read) != of_record.as_ref()).into_iter().for_each(|read| batch.delete(read.clone()));
+    of_record.into_iter().for_each(|row| batch.delete(row));
     delivery.give_up(REASON, now);
     fan_out::replace(batch, organization, record, pending, &delivery)
 }

@@ -3,7 +3,10 @@
 use super::{Hook, PRIVATE, act, hook, wait_for};
 use crate::{
     events_in_store::stop,
-    support::{Connection, Server, flip, receiver::Receiver},
+    support::{
+        Connection, Server, flip,
+        receiver::{Receiver, unix_seconds},
+    },
 };
 use rental_core::{
     operations::Edge,
@@ -13,7 +16,7 @@ use rental_core::{
     },
     rows::key,
     store::{self, Batch, Commit, Prior, Span, Store, redb::Redb},
-    value::{AuditEntryId, EndpointId, EventId, OrganizationId, Timestamp},
+    value::{AuditEntryId, DeliveryId, EndpointId, EventId, OrganizationId, Timestamp},
     webhooks::fan_out,
 };
 use serde_json::{Value, json};
@@ -34,16 +37,29 @@ pub(super) fn commit(directory: &Path, batch: Batch) {
 /// In 2020.
 const LONG_AGO: i64 = 1_577_836_800_000;
 
-/// Ids and times of long ago.
-struct LongAgo(AtomicU64);
+/// Ids and times of a time in the past.
+struct Past {
+    millis: i64,
+    ids: AtomicU64,
+}
 
-impl Edge for LongAgo {
+impl Past {
+    fn at(millis: i64) -> Self {
+        Self { millis, ids: AtomicU64::new(0) }
+    }
+
+    fn long_ago() -> Self {
+        Self::at(LONG_AGO)
+    }
+}
+
+impl Edge for Past {
     fn now(&self) -> Timestamp {
-        Timestamp::from_millis(LONG_AGO)
+        Timestamp::from_millis(self.millis)
     }
 
     fn new_id(&self) -> Uuid {
-        let count = u128::from(self.0.fetch_add(1, Ordering::Relaxed));
+        let count = u128::from(self.ids.fetch_add(1, Ordering::Relaxed));
         Uuid::from_u128((u128::from(self.now().millis()) << 80) | (0x7 << 76) | (0x2 << 62) | count)
     }
 }
@@ -60,7 +76,7 @@ fn an_old_event_stays_while_a_delivery_waits_and_is_sent_after_enable() {
     let endpoint = EndpointId::parse(&hook.id).expect("an id");
     drop(organization);
     stop(server);
-    let edge = LongAgo(AtomicU64::new(0));
+    let edge = Past::long_ago();
     let [waiting, unwanted, lost] = [(); 3].map(|()| EventId::from_uuid(edge.new_id()));
     let place = |id| event::key(owner, id);
     let mut batch = Batch::default();
@@ -122,7 +138,7 @@ fn an_old_delivery_fails_once_its_endpoint_has_been_disabled_for_30_days() {
     let endpoint = EndpointId::parse(&hook.id).expect("an id");
     drop(organization);
     stop(server);
-    let edge = LongAgo(AtomicU64::new(0));
+    let edge = Past::long_ago();
     let event = EventId::from_uuid(edge.new_id());
     let mut batch = Batch::default();
     batch.insert(event::key(owner, event), br#"{"type":"lead.received"}"#.as_slice().into());
@@ -159,7 +175,12 @@ const NO_ROUTE: &str = "http://255.255.255.255:9/";
 
 /// A server whose endpoint has no route, with one new delivery and these many old ones, whose ids are returned with those of their
 /// events. The endpoint is `unchanged` for as long as they are, or was changed now.
-fn undeliverable(directory: &Path, old: usize, unchanged: bool) -> (Server, Hook, OrganizationId, Vec<[String; 2]>) {
+fn undeliverable(
+    directory: &Path,
+    old: usize,
+    unchanged: bool,
+    schedule: &str,
+) -> (Server, Hook, OrganizationId, Vec<[String; 2]>) {
     let server = Server::start_on_file(directory, &[PRIVATE]);
     let organization = server.organization();
     let hook = super::hook_at(&organization, NO_ROUTE, json!({}));
@@ -169,7 +190,7 @@ fn undeliverable(directory: &Path, old: usize, unchanged: bool) -> (Server, Hook
     let endpoint = EndpointId::parse(&hook.id).expect("an id");
     drop(organization);
     stop(server);
-    let edge = LongAgo(AtomicU64::new(0));
+    let edge = Past::long_ago();
     let mut batch = Batch::default();
     let made = (0..old).map(|_| {
         let event = EventId::from_uuid(edge.new_id());
@@ -182,14 +203,21 @@ fn undeliverable(directory: &Path, old: usize, unchanged: bool) -> (Server, Hook
     if unchanged {
         was_long_ago(directory, endpoint, "updated_at");
     }
-    (Server::start_on_file(directory, &[PRIVATE]), hook, owner, made)
+    (Server::start_on_file(directory, &[PRIVATE, "--webhook-retry-schedule", schedule]), hook, owner, made)
+}
+
+/// Attempts that this server could not make because there is no route.
+fn not_sent(server: &Server) -> u64 {
+    let text = Connection::open(&server.address).send("GET", "/metrics", &[], b"").text();
+    let line = "rental_webhook_attempts_not_sent_total{reason=\"no_route\"} ";
+    text.lines().find_map(|found| found.strip_prefix(line)).map_or(0, |count| count.parse().expect("a number"))
 }
 
 #[test]
 fn what_this_server_could_not_send_for_30_days_fails_and_its_events_go() {
     let directory = tempfile::tempdir().expect("a directory");
     // More than one batch.
-    let (server, hook, owner, old) = undeliverable(directory.path(), 450, true);
+    let (server, hook, owner, old) = undeliverable(directory.path(), 450, true, "1s");
     let expired = || super::metric(&server, "rental_webhook_deliveries_expired_total");
     wait_for("the old ones to fail", || (expired() == 450.0).then_some(()), || expired().to_string());
     let delivery = |id: &str| server.admin("GET", &format!("/admin/v1/deliveries/{id}"), &Value::Null).ok();
@@ -218,13 +246,8 @@ fn what_this_server_could_not_send_for_30_days_fails_and_its_events_go() {
 #[test]
 fn an_old_delivery_waits_on_when_its_endpoint_was_changed_since() {
     let directory = tempfile::tempdir().expect("a directory");
-    let (server, hook, _, old) = undeliverable(directory.path(), 1, false);
-    let not_sent = || {
-        let text = Connection::open(&server.address).send("GET", "/metrics", &[], b"").text();
-        let line = "rental_webhook_attempts_not_sent_total{reason=\"no_route\"} ";
-        text.lines().find_map(|found| found.strip_prefix(line)).map_or(0, |count| count.parse().expect("a number"))
-    };
-    wait_for("attempts that are not made", || (not_sent() >= 3).then_some(()), || not_sent().to_string());
+    let (server, hook, _, old) = undeliverable(directory.path(), 1, false, "1s");
+    wait_for("attempts that are not made", || (not_sent(&server) >= 3).then_some(()), || not_sent(&server).to_string());
     let path = format!("/admin/v1/deliveries/{}", old[0][0]);
     assert_eq!(server.admin("GET", &path, &Value::Null).ok()["status"], "pending");
     let receiver = Receiver::start();
@@ -233,6 +256,49 @@ fn an_old_delivery_waits_on_when_its_endpoint_was_changed_since() {
     receiver.wait_for(2);
     assert!(receiver.seen().iter().any(|one| one.event() == old[0][1]));
     assert_eq!(super::metric(&server, "rental_webhook_deliveries_expired_total"), 0.0);
+}
+
+#[test]
+fn after_a_long_stop_a_server_that_cannot_send_at_its_start_gives_nothing_up_before_it_tried_as_long_as_a_retry_takes()
+{
+    let directory = tempfile::tempdir().expect("a directory");
+    let (server, hook, _, old) = undeliverable(directory.path(), 3, true, "30s,2m,10m,30m,2h");
+    wait_for("attempts that are not made", || (not_sent(&server) >= 2).then_some(()), || not_sent(&server).to_string());
+    for [id, _] in &old {
+        let path = format!("/admin/v1/deliveries/{id}");
+        assert_eq!(server.admin("GET", &path, &Value::Null).ok()["status"], "pending");
+    }
+    assert_eq!(super::metric(&server, "rental_webhook_deliveries_expired_total"), 0.0);
+    // The machine has its network now.
+    let receiver = Receiver::start();
+    let path = format!("/admin/v1/webhook_endpoints/{}", hook.id);
+    server.admin("PATCH", &path, &json!({"url": receiver.url()})).ok();
+    receiver.wait_for(4);
+    assert!(old.iter().all(|[_, event]| receiver.seen().iter().any(|one| one.event() == *event)));
+}
+
+#[test]
+fn the_due_row_of_a_delivery_that_is_given_up_goes_also_when_its_time_is_not_that_of_the_record() {
+    let directory = tempfile::tempdir().expect("a directory");
+    // By the long schedule nothing is given up at the first start.
+    let (server, hook, owner, old) = undeliverable(directory.path(), 1, true, "30s,2m,10m,30m,2h");
+    let [id, _] = &old[0];
+    stop(server);
+    let (endpoint, id) = (EndpointId::parse(&hook.id).expect("an id"), DeliveryId::parse(id).expect("an id"));
+    let [before, other] = [LONG_AGO, LONG_AGO + 1].map(|millis| millis.unsigned_abs());
+    let mut batch = Batch::default();
+    batch.delete(key::due(endpoint, fan_out::FRESH, before, id));
+    batch.writes.push(fan_out::due((owner, endpoint, id), fan_out::FRESH, other, Prior::New));
+    commit(directory.path(), batch);
+    let server = Server::start_on_file(directory.path(), &[PRIVATE, "--webhook-retry-schedule", "2s"]);
+    let expired = || super::metric(&server, "rental_webhook_deliveries_expired_total");
+    wait_for("the old one to fail", || (expired() == 1.0).then_some(()), || expired().to_string());
+    stop(server);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime starts");
+    let store = Redb::open(&directory.path().join("store.redb"), 16 << 20).expect("the server is gone");
+    let place = key::due(endpoint, fan_out::FRESH, other, id);
+    assert_eq!(runtime.block_on(store.get(&[place])), Ok(vec![None]));
+    store.close().expect("the file is whole");
 }
 
 #[test]
@@ -246,7 +312,7 @@ fn an_old_delivery_whose_event_is_damaged_fails() {
     let endpoint = EndpointId::parse(&hook.id).expect("an id");
     drop(organization);
     stop(server);
-    let edge = LongAgo(AtomicU64::new(0));
+    let edge = Past::long_ago();
     let mut batch = Batch::default();
     // A server that was stopped for longer sends the sound one.
     let made = [r#"{"type":"lead.received","data":"break-me-here"}"#, r#"{"type":"lead.received"}"#].map(|value| {
@@ -265,8 +331,37 @@ fn an_old_delivery_whose_event_is_damaged_fails() {
     assert_eq!(super::metric(&server, "rental_webhook_deliveries_expired_total"), 1.0);
 }
 
+#[test]
+fn a_delivery_whose_event_is_damaged_fails_when_its_retention_ends_while_the_server_runs() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Server::start_on_file(directory.path(), &[PRIVATE]);
+    let organization = server.organization();
+    let receiver = Receiver::start();
+    let hook = hook(&organization, &receiver);
+    let owner = OrganizationId::parse(&organization.id).expect("an id");
+    let endpoint = EndpointId::parse(&hook.id).expect("an id");
+    drop(organization);
+    stop(server);
+    // Due for an hour but 10 s: the attempt at the start finds the damage before the retention ends.
+    let seconds = i64::try_from(unix_seconds()).expect("a time") - 3600 + 10;
+    let edge = Past::at(seconds * 1000);
+    let (mut batch, event) = (Batch::default(), EventId::from_uuid(edge.new_id()));
+    let value = r#"{"type":"lead.received","data":"break-me-here"}"#;
+    batch.insert(event::key(owner, event), value.as_bytes().into());
+    let made = fan_out::add(&mut batch, owner, endpoint, (event, "lead.received"), &edge).expect("it is made").id;
+    commit(directory.path(), batch);
+    was_long_ago(directory.path(), endpoint, "updated_at");
+    flip(&directory.path().join("store.redb"), "break-me-here");
+    let server =
+        Server::start_on_file(directory.path(), &[PRIVATE, "--delivery-retention", "1h"]).expecting_errors("damaged");
+    let delivery = || server.admin("GET", &format!("/admin/v1/deliveries/{made}"), &Value::Null).ok();
+    wait_for("its end", || (delivery()["status"] == "failed").then_some(()), || delivery().to_string());
+    assert_eq!(delivery()["last_error"], "retention_ended");
+    assert_eq!(super::metric(&server, "rental_webhook_deliveries_expired_total"), 1.0);
+}
+
 /// A lead and an audit entry of this time.
-fn lead_and_entry(batch: &mut Batch, owner: OrganizationId, edge: &LongAgo) -> [String; 2] {
+fn lead_and_entry(batch: &mut Batch, owner: OrganizationId, edge: &Past) -> [String; 2] {
     let (lead, entry, at) = (edge.new_id(), AuditEntryId::from_uuid(edge.new_id()), edge.now());
     let value = json!({
         "id": lead, "object": "lead", "source_channel": "api", "customer_id": null, "raw_data": null, "status": "NEW",
@@ -292,7 +387,7 @@ fn old_leads_and_audit_entries_are_removed_when_a_retention_is_set_and_a_damaged
     let owner = OrganizationId::parse(&organization.id).expect("an id");
     drop(organization);
     stop(server);
-    let edge = LongAgo(AtomicU64::new(0));
+    let edge = Past::long_ago();
     let mut batch = Batch::default();
     let damaged = edge.new_id();
     batch.insert(key::record(owner, &lead::SPEC, damaged), "nonsense".into());
