@@ -335,6 +335,23 @@ fn a_file_of_an_older_schema_version_is_not_taken_for_one_of_this_program() {
     }
 }
 
+#[test]
+fn a_lost_record_of_an_organization_does_not_make_a_right_schema_version_a_wrong_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("rental.redb");
+    let store = Redb::open(&path, CACHE).unwrap();
+    let lost = OrganizationId::from_u128(7);
+    let put = |n: u8| Write::Put(key::counter(lost, &format!("{n:04}")), 1, vec![n; 600].into(), Prior::Any);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(store.commit(Batch { checks: Vec::new(), writes: (0..ROWS).map(put).collect() })).unwrap();
+    store.close().unwrap();
+    lose_the_version(&path);
+    let ran = repair(&path, &["--yes", "--schema-version", &SCHEMA_VERSION.to_string()]);
+    assert!(!ran.stderr.contains("are not as schema version"), "{ran:?}");
+    assert!(ran.stdout.contains("not repairable: the counter 0000 of organization"), "{ran:?}");
+    assert_eq!(rows(&path).len(), usize::from(ROWS));
+}
+
 /// Damages each page that has the schema version.
 fn lose_the_version(path: &Path) {
     let name = b"schema_version".as_slice();

@@ -37,6 +37,8 @@ pub struct Audit<'g> {
     pub(super) gaps: bool,
     /// What mends the problem of the last row.
     pub(super) remedy: Remedy,
+    /// Whether the problem of the last row is that the record of its organization is lost.
+    lacks_organization: bool,
     /// Number of API keys, and of the rows that find them.
     api_keys: (u64, u64),
     /// Number of operators, and of the rows that find one by its present token.
@@ -68,6 +70,7 @@ impl<'g> Audit<'g> {
             report: Report::default(),
             gaps: false,
             remedy: Remedy::Repair,
+            lacks_organization: false,
             api_keys: (0, 0),
             tokens: (0, 0),
             numbered: None,
@@ -102,10 +105,16 @@ impl<'g> Audit<'g> {
     pub(super) fn check_row(&mut self, record: &Record) -> RowCheck {
         self.report.rows += 1;
         self.remedy = Remedy::Repair;
-        match Row::decode(&record.key) {
+        self.lacks_organization = false;
+        let checked = match Row::decode(&record.key) {
             Some(row) => self.check(row, record),
             None => Err("no program that knows this store makes such a row".into()),
+        };
+        if let Err(what) = &checked {
+            self.report.other_members += u64::from(has_other_members(what));
+            self.report.without_organization += u64::from(self.lacks_organization);
         }
+        checked
     }
 
     /// Checks a row of a known kind.
@@ -232,7 +241,9 @@ impl<'g> Audit<'g> {
 
     fn organization_exists(&mut self, id: OrganizationId) -> RowCheck {
         if id != SYSTEM && self.organization != Some(id) {
-            self.must_exist(&Organization::key(SYSTEM, id))?;
+            let found = self.must_exist(&Organization::key(SYSTEM, id));
+            self.lacks_organization = found.is_err();
+            found?;
             self.organization = Some(id);
         }
         Ok(())
@@ -251,6 +262,12 @@ pub(super) fn is_png(value: &[u8]) -> bool {
 
 fn marker(row: &Record) -> RowCheck {
     if row.revision == 0 && row.value.is_empty() { Ok(()) } else { Err("it should be empty".into()) }
+}
+
+/// Whether a problem tells of an object with other members: damage changes bytes, which the checksum of the row tells, and not
+/// the members.
+fn has_other_members(what: &str) -> bool {
+    what.contains("missing field") || what.contains("unknown field")
 }
 
 fn json(row: &Record) -> RowCheck {

@@ -56,6 +56,12 @@ pub struct Report {
     pub master_key: KeyReport,
     /// Organizations without a record, and how many objects of each are there.
     pub lost_organizations: BTreeMap<OrganizationId, u64>,
+    /// Objects with other members than this program writes, as another schema version has them.
+    #[serde(skip)]
+    pub other_members: u64,
+    /// Rows whose problem is that the record of their organization is lost.
+    #[serde(skip)]
+    pub without_organization: u64,
     /// Number of problems.
     pub problems: u64,
     /// Number of problems by what mends them.

@@ -194,21 +194,20 @@ fn not_repairable(place: &Place, error: StoreError) -> Failure {
 }
 
 /// Refuses rows of which many are not as this schema version has them: the version that was stated is probably wrong. One record
-/// with other members is enough: damage changes bytes, which the checksum of the row tells, and not the members.
+/// with other members is enough. Rows of an organization whose record is lost say nothing about the version.
 fn refuse_other_rows(place: &Place, closed: &dyn Inspection) -> Result<(), Failure> {
     let mut progress = Progress::count(closed.count(), "rows checked");
     let report = check::of_file(closed, &mut |rows| progress.at(rows));
     progress.finish();
-    let has_other_members = |what: &str| what.contains("missing field") || what.contains("unknown field");
-    let is_other = report.listed.iter().any(|problem| has_other_members(&problem.what));
-    if !is_other && report.problems.saturating_mul(ONE_IN) <= report.rows {
+    let other = report.problems.saturating_sub(report.without_organization);
+    if report.other_members == 0 && other.saturating_mul(ONE_IN) <= report.rows {
         return Ok(());
     }
     Err(Failure::Unsuccessful {
         kind: "version",
         problem: format!(
             "{} rows of {place} are not as schema version {SCHEMA_VERSION} has them ({} rows in all); nothing was changed",
-            report.problems, report.rows
+            other, report.rows
         ),
         hint: "use the rental-cli of the server that served it last, or restore the last good backup with `rental-cli store restore`",
     })
