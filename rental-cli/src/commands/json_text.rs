@@ -10,7 +10,11 @@ use clap::{
 use rental_core::{resources::event::EVENT_NAMES, schema::Kind};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::{ffi::OsStr, fs::File, io::Read};
+use std::{
+    ffi::OsStr,
+    fs::File,
+    io::{self, Read},
+};
 
 /// Maximum size of a JSON document from a file. Servers accept far less.
 const FILE_MAX_BYTES: u64 = 8 * 1024 * 1024;
@@ -101,9 +105,7 @@ impl JsonText {
     /// A JSON document, or `@FILE` (`@-` for stdin) with one.
     fn document(text: &str) -> Result<Self, String> {
         let text = match text.strip_prefix('@') {
-            Some("-") => {
-                read(std::io::stdin().lock()).map_err(|error| format!("cannot read standard input: {error}"))?
-            }
+            Some("-") => read(io::stdin().lock()).map_err(|error| format!("cannot read standard input: {error}"))?,
             Some(path) => File::open(path).and_then(read).map_err(|error| format!("cannot read the file: {error}"))?,
             None => text.to_owned(),
         };
@@ -151,9 +153,14 @@ fn with_point(text: &str) -> Option<String> {
     is_amount.then(|| format!("{whole}.{decimals}"))
 }
 
-fn read(source: impl Read) -> std::io::Result<String> {
+/// Reads a text that is no longer than [`FILE_MAX_BYTES`].
+fn read(source: impl Read) -> io::Result<String> {
     let mut text = String::new();
-    source.take(FILE_MAX_BYTES).read_to_string(&mut text)?;
+    source.take(FILE_MAX_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > FILE_MAX_BYTES {
+        let problem = format!("longer than {} MiB, more than a server accepts", FILE_MAX_BYTES / (1024 * 1024));
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, problem));
+    }
     Ok(text)
 }
 

@@ -119,13 +119,17 @@ fn ask(what: &str) -> Result<String, Failure> {
     if stdin.is_terminal() {
         write!(io::stderr(), "{what}: ").and_then(|()| io::stderr().flush()).map_err(failed)?;
         let hidden = Hidden::begin();
-        let read = stdin.lock().take(MAX_SECRET_BYTES).read_line(&mut text);
+        let read = stdin.lock().take(MAX_SECRET_BYTES + 1).read_line(&mut text);
         drop(hidden);
         // The line feed that was typed was not shown either.
         let _ = writeln!(io::stderr());
         read.map_err(failed)?;
     } else {
-        stdin.lock().take(MAX_SECRET_BYTES).read_to_string(&mut text).map_err(failed)?;
+        stdin.lock().take(MAX_SECRET_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
+    }
+    if text.len() as u64 > MAX_SECRET_BYTES {
+        let most = MAX_SECRET_BYTES / 1024;
+        return Err(Failure::Usage(format!("the {what} is longer than {most} KiB; nothing was stored")));
     }
     match text.trim() {
         "" => Err(Failure::Usage(format!("no {what} was given; nothing was stored"))),

@@ -480,3 +480,15 @@ fn an_error_names_objects_as_commands_take_them() {
     assert!(server.run(&[&args[..], &["--json"]].concat()).stderr.contains(TOLL));
     assert_eq!(server.asked().len(), 2);
 }
+
+#[test]
+fn a_json_file_that_is_too_long_is_refused_and_not_cut() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("long.json");
+    // What is before the limit is JSON by itself.
+    std::fs::write(&file, format!("1{}", " ".repeat(8 << 20))).unwrap();
+    let server = FakeServer::new(Vec::new());
+    let ran = server.run(&["leads", "create", "--raw-data", &format!("@{}", file.display())]);
+    assert_eq!((ran.code, server.asked().len()), (Some(2), 0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("longer than 8 MiB"), "{}", ran.stderr);
+}

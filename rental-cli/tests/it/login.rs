@@ -57,6 +57,16 @@ fn a_key_that_does_not_work_is_not_stored() {
 }
 
 #[test]
+fn a_secret_that_is_too_long_is_refused_and_not_cut() {
+    let home = tempfile::tempdir().unwrap();
+    let server = FakeServer::new(vec![ok(ME)]);
+    let ran = with_stdin(&server, home.path(), &["login"], &format!("rk_live_{}\n", "a".repeat(4096)));
+    assert_eq!((ran.code, server.asked().len()), (Some(2), 0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("is longer than 4 KiB; nothing was stored"), "{}", ran.stderr);
+    assert!(!home.path().join(".config/rental/keys/default.api-key").exists());
+}
+
+#[test]
 fn a_secret_of_the_other_kind_is_told_how_it_is_stored() {
     let home = tempfile::tempdir().unwrap();
     for (args, next) in [
