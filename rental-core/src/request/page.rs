@@ -285,7 +285,12 @@ pub fn parameters(raw: &str, known: &[&str]) -> Result<Vec<(String, String)>, Er
     let mut errors = FieldErrors::default();
     let pairs = pairs(raw, &mut errors)?;
     for (name, _) in pairs.iter().filter(|(name, _)| !known.contains(&name.as_str())) {
-        let rule = format!("is not a parameter of this request{}", did_you_mean(name, known.iter().copied()));
+        let mut near = did_you_mean(name, known.iter().copied());
+        if near.is_empty() {
+            let all: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+            near = format!("; it takes {}", all.join(", "));
+        }
+        let rule = format!("is not a parameter of this request{near}");
         errors.push(FieldError::new(&shorten(name), FieldCode::Unknown, &rule));
     }
     errors.or(pairs)

@@ -18,7 +18,20 @@ pub(super) fn optional<'b, T: Deserialize<'b> + Default>(body: &'b [u8], fields:
     if body.is_empty() {
         return Ok(T::default());
     }
-    serde_json::from_slice(body).map_err(|error| Error::Malformed(format!("The body takes {fields} alone: {error}.")))
+    object(body, fields)
+}
+
+/// A body that takes `fields` alone.
+pub(super) fn object<'b, T: Deserialize<'b>>(body: &'b [u8], fields: &str) -> Result<T, Error> {
+    members(body).map_err(|why| Error::Malformed(format!("The body takes {fields} alone: {why}.")))
+}
+
+/// The members of a JSON object. A list is refused here: serde would take its items for the members of a struct.
+fn members<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, String> {
+    if !body.trim_ascii_start().starts_with(b"{") {
+        return Err("it is not a JSON object".to_owned());
+    }
+    serde_json::from_slice(body).map_err(|error| error.to_string())
 }
 
 /// Checks that the body is empty or `{}`.
@@ -27,8 +40,7 @@ pub(super) fn nothing(body: &[u8]) -> Result<(), Error> {
     #[serde(deny_unknown_fields)]
     struct Nothing {}
     if !body.is_empty() {
-        serde_json::from_slice::<Nothing>(body)
-            .map_err(|error| Error::Malformed(format!("The body must be empty or {{}}: {error}.")))?;
+        members::<Nothing>(body).map_err(|why| Error::Malformed(format!("The body must be empty or {{}}: {why}.")))?;
     }
     Ok(())
 }

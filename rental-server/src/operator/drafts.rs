@@ -9,7 +9,7 @@ use crate::{
     guard::{Operator, Reader},
     http::reply::Handled,
     objects::{listed, write::write},
-    operator::{collections, records},
+    operator::{bodies, collections, records},
     reference::{
         parts,
         shapes::{self, amount, described, integer, named, object, optional_id, text},
@@ -80,11 +80,8 @@ struct Asked {
 async fn create(request: Request<'_, Operator>) -> Handled {
     let (Request { app, call, id, .. }, body) = request.read().await?;
     let organization = collections::organization_named(app.store(), id).await?;
-    let asked: Asked = serde_json::from_slice(&body).map_err(|error| {
-        Error::Malformed(format!(
-            "The body takes `rental_id` or `customer_id`, `with_tolls` and `with_violations` alone: {error}."
-        ))
-    })?;
+    let fields = "`rental_id` or `customer_id`, `with_tolls` and `with_violations`";
+    let asked: Asked = bodies::object(&body, fields)?;
     if asked.rental_id.is_some() == asked.customer_id.is_some() {
         let rule = "exactly one of `rental_id` and `customer_id` is required";
         return Err(Error::field("rental_id", FieldCode::Invalid, rule).into());

@@ -121,11 +121,11 @@ async fn start(request: Request<'_, Owner>) -> Handled {
 }
 
 fn without_export(query: &str) -> Result<bool, Error> {
-    match query.strip_prefix("without_export=") {
+    let sent = page::parameters(query, &["without_export"])?;
+    match sent.first().map(|(_, value)| value.as_str()) {
         Some("true") => Ok(true),
-        Some("false") => Ok(false),
+        Some("false") | None => Ok(false),
         Some(_) => Err(Error::field("without_export", FieldCode::Invalid, "must be `true` or `false`")),
-        None => page::no_parameters(query).map(|()| false),
     }
 }
 

@@ -186,6 +186,80 @@ fn every_write_refuses_what_is_not_one_json_object_and_what_it_does_not_know() {
     }
 }
 
+/// The fields that the JSON body of an operation takes.
+fn fields_of(document: &Value, one: &Operation) -> Vec<String> {
+    let operation = &document["paths"][&one.path][one.method.to_lowercase()];
+    let mut schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+    while let Some(place) = schema["$ref"].as_str() {
+        schema = document.pointer(place.trim_start_matches('#')).expect("the schema");
+    }
+    schema["properties"].as_object().map(|all| all.keys().cloned().collect()).unwrap_or_default()
+}
+
+/// Words of this program or of its parsers that say nothing to a client.
+fn internal_word(message: &str) -> Option<&str> {
+    let words = message.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != ':');
+    let is_type = |word: &str| {
+        let (bits, rest) = (word.trim_start_matches(['u', 'i', 'f']), word.len());
+        ["8", "16", "32", "64", "size"].contains(&bits) && rest == bits.len() + 1
+    };
+    // `TwoWords`, as types are named.
+    let is_camel = |word: &str| {
+        let second = word.get(1..).unwrap_or_default();
+        word.starts_with(|c: char| c.is_ascii_uppercase())
+            && second.contains(|c: char| c.is_ascii_lowercase())
+            && second.contains(|c: char| c.is_ascii_uppercase())
+    };
+    let known = ["struct", "enum", "tuple", "variant", "newtype", "elements", "unit", "serde"];
+    words.into_iter().find(|word| known.contains(word) || word.contains("::") || is_type(word) || is_camel(word))
+}
+
+#[test]
+fn no_operation_names_what_is_internal_when_a_body_is_wrong() {
+    assert_eq!(internal_word("invalid length 0, expected struct Asked with 4 elements"), Some("struct"));
+    assert_eq!(internal_word("expected u32 at"), Some("u32"));
+    assert_eq!(internal_word("an MissedBody"), Some("MissedBody"));
+    let server = Server::start(&[]);
+    let organization = server.organization();
+    let mut objects = organization.one_of_each();
+    let body = json!({"organization_id": organization.id, "url": "https://receiver.invalid/"});
+    objects.push(("webhook_endpoints", server.admin("POST", "/admin/v1/webhook_endpoints", &body).id()));
+    let body = json!({"organization_id": organization.id, "scope": "read"});
+    objects.push(("api_keys", server.admin("POST", "/admin/v1/api_keys", &body).id()));
+    objects.push(("operators", operators::operator(&server, &json!({"name": "One", "role": "operator"})).0));
+    objects.push(("organizations", organization.id.clone()));
+    let mut found = Vec::new();
+    for (document, prefix, key) in
+        [("/openapi.json", "/v1/", &organization.write), ("/openapi-admin.json", "/admin/v1/", &server.admin_token)]
+    {
+        let mut all = operations(document, prefix);
+        let document = Connection::open(&server.address).send("GET", document, &[], b"").ok();
+        // The objects are needed until the end.
+        all.sort_by_key(|one| one.method == "DELETE");
+        for one in all.iter().filter(|one| one.is_write()) {
+            let id = objects.iter().find(|(plural, _)| one.path.contains(&format!("/{plural}/")));
+            let path = one.at(id.map_or(rules::UNKNOWN_ID, |(_, id)| id));
+            let wrong = ["[]", "[null]", "\"x\"", "1", "null", "{", "{\"nonsense\":1}"].map(str::to_owned);
+            let fields = fields_of(&document, one).into_iter();
+            let typed =
+                fields.flat_map(|field| ["[]", "{}", "1.5", "true"].map(|value| format!("{{\"{field}\":{value}}}")));
+            for body in wrong.into_iter().chain(typed) {
+                let reply = one.send(&server, &path, Some(key), body.as_bytes());
+                assert!(reply.status < 500, "{} {path} {body}: {}", one.method, reply.text());
+                let Ok(answer) = serde_json::from_str::<Value>(&reply.text()) else { continue };
+                let errors = answer["error"]["errors"].as_array().cloned().unwrap_or_default();
+                for error in errors.iter().chain([&answer["error"]]) {
+                    let message = error["message"].as_str().unwrap_or_default();
+                    if let Some(word) = internal_word(message) {
+                        found.push(format!("{} {} {body}: {word} in {message}", one.method, one.path));
+                    }
+                }
+            }
+        }
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
 #[test]
 fn every_operation_refuses_an_unknown_parameter() {
     let organization = Server::shared().organization();

@@ -93,6 +93,13 @@ fn an_organization_is_deleted_only_after_an_export_of_its_last_change_or_without
     let other = server.organization();
     let bad = server.admin("DELETE", &format!("{}?without_export=yes", path(&other.id)), &Value::Null);
     assert_eq!(bad.bad_fields(), [("without_export".to_owned(), "parameter_invalid".to_owned())]);
+    let unknown = server.admin("DELETE", &format!("{}?force", path(&other.id)), &Value::Null);
+    assert_eq!(unknown.bad_fields(), [("force".to_owned(), "parameter_unknown".to_owned())]);
+    assert!(
+        unknown.text().contains("is not a parameter of this request; it takes `without_export`"),
+        "{}",
+        unknown.text()
+    );
     begin(&server, &other.id);
     let ended = wait_for_end(&server, &other.id);
     assert!(ended["rows"].as_u64() > Some(0) && ended["finished_at"].is_string(), "{ended}");
