@@ -83,7 +83,8 @@ impl Tally {
         quantile(self.refused.clone(), part)
     }
 
-    fn add(&mut self, other: Self) {
+    /// Adds what became of other requests. The time stays.
+    pub(crate) fn add(&mut self, other: Self) {
         self.served.extend(other.served);
         self.refused.extend(other.refused);
         self.late += other.late;
