@@ -163,17 +163,16 @@ fn all_tolls_have_their_vehicle(store: &Memory, context: &str) {
     }
 }
 
+/// An import or a change, with the ids of both vehicles.
+type Deed<'d> = dyn Fn(&dyn Store, &Ids, &[String; 2]) + Sync + 'd;
+
 /// Performs `outer` as often as it calls the store, each time with `inner` before another one of its calls.
-fn at_each_call(
-    (change, is_known, is_named): (&str, bool, bool),
-    outer: &dyn Fn(&dyn Store, &Ids, &[String; 2]),
-    inner: &(dyn Fn(&Memory, &Ids, &[String; 2]) + Sync),
-) {
+fn at_each_call((change, is_known, is_named): (&str, bool, bool), outer: &Deed<'_>, inner: &Deed<'_>) {
     for before in 0.. {
         let edge = Ids::default();
         let (store, both) = fleet(&edge, (is_known, is_named));
         let then = || {
-            inner(&store, &edge, &both);
+            inner(&*store, &edge, &both);
             follow(&store, &edge);
         };
         let between = Between { store: &store, calls: AtomicU64::new(0), before, then: &then };
