@@ -10,7 +10,7 @@ use rental_core::{
         repair::{self, Plan, kind},
     },
     resources::{
-        Resource,
+        Attributable, Resource,
         assignment::{VehicleAssignments, lacking},
         block,
         credit_note::{self, CreditNote},
@@ -249,4 +249,33 @@ fn a_toll_of_a_lost_rental_is_attached_again_if_that_was_automatic() {
         assert_eq!(after.contains_key(&mark), attribution == "automatic", "{}", kind(&mark));
         assert!(!made.left.listed.iter().any(|problem| problem.what.contains("rental_id")), "{:?}", made.left.listed);
     }
+}
+
+#[test]
+fn the_numbers_that_undecided_tolls_name_are_derived_again_when_a_vehicle_was_damaged() {
+    let mut with = rows().clone();
+    let (place, organization, mut toll) = records(&with, toll::SPEC.tag).pop().unwrap();
+    let vehicles = records(&with, vehicle::SPEC.tag);
+    let (vehicle, ..) = vehicles.into_iter().find(|(_, owner, _)| *owner == organization).unwrap();
+    for field in ["customer_id", "vehicle_id", "attribution", "rental_id", "attribution_reason", "review_reason"] {
+        toll[field] = Value::Null;
+    }
+    (toll["invoice_ids"], toll["amount_billed"]) = (json!([]), json!(0));
+    (toll["plate"], toll["transponder_number"]) = (json!("ABC1234"), json!("00412345678"));
+    let toll: Toll = serde_json::from_value(toll).unwrap();
+    let numbers: Vec<Marked> = toll.decided_by().collect();
+    assert!(numbers.len() == 2 && numbers.iter().all(|number| number.as_vehicle().is_none()));
+    let revision = with[&place].0;
+    with.insert(place, (revision, serde_json::to_vec(&toll).unwrap().into()));
+    // The first repair writes the index entries of the toll.
+    let first = store(&with);
+    repaired(&first);
+    let mut with = wait(everything(&first));
+    let marks: Vec<Key> = numbers.iter().map(|number| key::recheck(organization, *number)).collect();
+    assert!(!marks.iter().any(|mark| with.contains_key(mark)));
+    with.insert(vehicle, (1, "?".into()));
+    let second = store(&with);
+    repaired(&second);
+    let after = wait(everything(&second));
+    assert!(marks.iter().all(|mark| after[mark].1 == Recheck::of_all().value()));
 }

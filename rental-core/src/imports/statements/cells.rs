@@ -118,15 +118,16 @@ pub(super) fn loss(bare: &str, column: &str) -> Option<String> {
     if is_rounded(bare) {
         return Some(rounded(bare, column));
     }
+    if is_error_value(bare) {
+        return Some(lost(bare, column));
+    }
     if is_placeholder(bare) || is_word_for_nothing(bare) {
         let bare = shorten(bare);
         return Some(format!("`{column}` is {bare}, which identifies nothing; correct it, or leave it empty"));
     }
-    if bare.chars().any(|c| !c.is_ascii() && c.is_numeric()) {
-        let bare = shorten(bare);
-        return Some(format!("`{column}` is {bare}, which has other digits than 0 to 9; write it with these"));
-    }
-    is_error_value(bare).then(|| lost(bare, column))
+    let has_other_digits = bare.chars().any(|c| !c.is_ascii() && c.is_numeric());
+    has_other_digits
+        .then(|| format!("`{column}` is {}, which has other digits than 0 to 9; write it with these", shorten(bare)))
 }
 
 /// Whether a text is an error value of a spreadsheet (`#N/A`, `#REF!`, `########`) or a word for nothing (`N/A`, `null`).
