@@ -56,5 +56,5 @@ class Generated(BuildHookInterface):  # type: ignore[type-arg]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         clients, package = Path(self.root).parent, Path(self.root) / "src" / "rental_client"
-        if (clients / "openapi.json").exists():
+        if (clients / "openapi.json").exists() and (clients / "document").exists():
             generate(clients, package)

@@ -27,7 +27,7 @@ use rental_core::{
     schema::ResourceSpec,
 };
 use serde_json::value::RawValue;
-use std::{cell::OnceCell, collections::BTreeSet, time::Duration};
+use std::{cell::OnceCell, collections::BTreeSet, io::IsTerminal, time::Duration};
 
 /// Maximum number of pages that [`any_object`] reads.
 const MAX_PAGES: usize = 10;
@@ -120,10 +120,11 @@ impl Session {
         self.out.object_with(json, &names)
     }
 
-    /// A failure with names in place of the ids that the server's message mentions. With `--json` it stays as it is.
+    /// A failure with names in place of the ids that the server's message mentions, for a person. Programs get it as it is.
     pub(crate) fn with_names(&self, mut failure: Failure) -> Failure {
         if let Failure::ErrorResponse(response) = &mut failure
             && !self.out.json
+            && std::io::stderr().is_terminal()
             && matches!(response.status, 400 | 409 | 412)
         {
             let mut mentions = Mentions::new(&self.api);

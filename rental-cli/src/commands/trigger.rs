@@ -115,10 +115,9 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     if let Some((id, _)) = &key {
         revoke(session, id);
     }
-    caused?;
-    let events = run.events(&began)?;
-    run.show(name, &events)?;
+    let shown = caused.and_then(|()| run.events(&began)).and_then(|events| run.show(name, &events).map(|()| events));
     run.note_kept();
+    let events = shown?;
     if events.iter().any(|event| event.kind == name) {
         return Ok(());
     }
@@ -297,9 +296,12 @@ impl Run<'_> {
     /// Says what stays behind. The API deletes no vehicle, customer or booking.
     fn note_kept(&self) {
         let made = self.steps.iter().filter(|step| step.did == "created").count() as u64;
+        if made == 0 {
+            return;
+        }
         let stay = if made == 1 { "stays" } else { "stay" };
         self.session.out.note(&format!(
-            "{} {stay} in the organization, named \"{LABEL}\"; `rental-cli organizations delete` removes an organization for tests with all that it has",
+            "{} {stay} in the organization, named \"{LABEL}\"; use an organization of its own for tests",
             counted(made, "objects")
         ));
     }

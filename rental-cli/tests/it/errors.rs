@@ -468,16 +468,17 @@ fn an_error_names_objects_as_commands_take_them() {
         || ok(&format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{{"id":"{TOLL}"}}]}}"#));
     let toll = || ok(r#"{"object":"toll","transaction_id":"61231234567"}"#);
     let args = ["invoices", "create", "--organization", TOLL, "--customer", TOLL, "--line", "toll:61231234567"];
+    let shown = |server: &FakeServer| crate::terminal::run(server.command(&args).env("NO_COLOR", "1"), 140);
     let server = FakeServer::new(vec![found(), refused(), toll()]);
-    let ran = server.run(&args);
-    assert_eq!(ran.code, Some(6));
-    assert_eq!(ran.stderr.lines().next(), Some("error[conflict]: The toll 61231234567 is already billed."));
+    let (code, text) = shown(&server);
+    assert_eq!(code, Some(6));
+    assert!(text.contains("error[conflict]: The toll 61231234567 is already billed."), "{text}");
     assert_eq!(server.asked()[2].line, format!("GET /v1/tolls/{TOLL}"));
     // Without a name, and for programs, it stays the id.
-    let unnamed = FakeServer::new(vec![found(), refused(), ok("{}")]).run(&args);
-    assert!(unnamed.stderr.contains(TOLL), "{}", unnamed.stderr);
-    let server = FakeServer::new(vec![found(), refused(), toll()]);
-    assert!(server.run(&[&args[..], &["--json"]].concat()).stderr.contains(TOLL));
+    let (_, unnamed) = shown(&FakeServer::new(vec![found(), refused(), ok("{}")]));
+    assert!(unnamed.contains(TOLL), "{unnamed}");
+    let server = FakeServer::new(vec![found(), refused()]);
+    assert!(server.run(&args).stderr.contains(TOLL));
     assert_eq!(server.asked().len(), 2);
 }
 

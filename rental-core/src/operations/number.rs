@@ -1,46 +1,70 @@
-//! Who came first: a vehicle that gets or loses a transponder or plate, or a toll or violation that names it.
+//! Makes an import of statements and a vehicle's write that happen at the same moment see each other.
 //!
-//! Neither reads what the other one writes. So each number has a counter from its first write on. A vehicle's write raises it, and a row
-//! of a statement is recorded only if it was not raised since the vehicles with the number were read. What was recorded before is
-//! derived again after a vehicle's write. So whichever of both comes second knows of the first one.
+//! Each transponder or plate has a counter: a row whose revision counts the writes by which a vehicle got or lost it, or has it at other
+//! times. An import checks that the counter has not changed since it read the vehicles with the number, else it reads them again.
+//! The first import also notes in the counter that a statement named the number. From then on a vehicle's write marks the number, so
+//! that what the statement named is derived again.
 
-use crate::{
-    rows::{key, recheck::Marked},
-    store::{Batch, Check, DamagedRow, Key, Prior, Record, Revision, Write},
-    value::OrganizationId,
-};
+use crate::store::{Batch, Check, DamagedRow, Key, Prior, Record, Revision, Write};
 use bytes::Bytes;
 
-/// The key of the counter of a number.
-pub(crate) fn counter(organization: OrganizationId, number: Marked) -> Key {
-    key::counter(organization, &format!("number-{}", hex::encode(number.as_bytes())))
+/// The value of the counter of a number that a statement named.
+const NAMED: &[u8] = b"named";
+
+/// The state of a counter.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Counted {
+    revision: Revision,
+    /// Whether a statement named the number.
+    is_named: bool,
 }
 
-/// Adds to the batch of what names a number that its counter still is as it was read.
-pub(crate) fn keep(batch: &mut Batch, counter: Key, seen: Option<Revision>) {
-    match seen {
-        Some(revision) => batch.checks.push(Check::At(counter, revision)),
-        None => batch.insert(counter, Bytes::new()),
+impl Counted {
+    /// The state of the counter in this row.
+    pub(crate) fn of(row: &Record) -> Self {
+        Self { revision: row.revision, is_named: !row.value.is_empty() }
     }
 }
 
-/// Adds to the batch of a vehicle that it gets or loses a number, or has it at other times. `other` is a revision that the counter
-/// never had. Returns whether a counter was there, so that a statement can have named the number since numbers have counters.
+/// Adds to the batch of an import that a counter is as it was read; `None` for one that was not there. Returns its state after the commit.
+pub(crate) fn check_unchanged(batch: &mut Batch, counter: Key, seen: Option<Counted>) -> Counted {
+    let named = |revision| Counted { revision, is_named: true };
+    match seen {
+        None => {
+            batch.insert(counter, Bytes::from_static(NAMED));
+            named(1)
+        }
+        Some(Counted { revision, is_named: false }) => {
+            batch.replace(counter, revision, Bytes::from_static(NAMED));
+            named(revision + 1)
+        }
+        Some(Counted { revision, is_named: true }) => {
+            batch.checks.push(Check::At(counter, revision));
+            named(revision)
+        }
+    }
+}
+
+/// Raises a counter in the batch of a vehicle's write. `fresh` is a revision that the counter never had, for a damaged one. Returns
+/// whether a statement can have named the number since numbers have counters.
 pub(super) fn raise(
     batch: &mut Batch,
     counter: Key,
     seen: Result<Option<Record>, Box<DamagedRow>>,
-    other: Revision,
+    fresh: Revision,
 ) -> bool {
-    let was_there = !matches!(seen, Ok(None));
+    let can_be_named = match &seen {
+        Ok(row) => row.as_ref().is_some_and(|row| Counted::of(row).is_named),
+        Err(_) => true,
+    };
     // The fields of a vehicle and its assignments raise it once.
     if batch.writes.iter().any(|write| matches!(write, Write::Put(known, ..) if *known == counter)) {
-        return was_there;
+        return can_be_named;
     }
     match seen {
-        Ok(Some(row)) => batch.replace(counter, row.revision, Bytes::new()),
+        Ok(Some(row)) => batch.replace(counter, row.revision, row.value),
         Ok(None) => batch.insert(counter, Bytes::new()),
-        Err(_) => batch.writes.push(Write::Put(counter, other, Bytes::new(), Prior::Any)),
+        Err(_) => batch.writes.push(Write::Put(counter, fresh, Bytes::from_static(NAMED), Prior::Any)),
     }
-    was_there
+    can_be_named
 }

@@ -12,7 +12,7 @@ use crate::{
         key,
         recheck::{self, Marked, Recheck},
     },
-    schema::{Effects, Facts, Grounds, ResourceSpec},
+    schema::{Effects, Facts, Grounds, IndexPrefix, ResourceSpec},
     store::{Batch, Check, Key, Order, Revision, Span, Store, StoreError, get_each, get_one},
     value::OrganizationId,
 };
@@ -64,7 +64,7 @@ pub(super) async fn mark(
             let marks = with_bookings(store, organization, marks).await?;
             with_attachments(store, organization, marks).await?
         }
-        false => of_numbers(store, edge, organization, numbers(before, after), batch).await?,
+        false => of_numbers(store, edge, organization, numbers(was, is), batch).await?,
     };
     for mark in marks {
         put(store, edge, organization, mark, batch).await?;
@@ -80,7 +80,7 @@ async fn of_numbers(
     numbers: Vec<Marked>,
     batch: &mut Batch,
 ) -> Result<Vec<(Marked, u32)>, Error> {
-    let counters: Vec<Key> = numbers.iter().map(|number| number::counter(organization, *number)).collect();
+    let counters: Vec<Key> = numbers.iter().map(|number| key::counter_of_number(organization, *number)).collect();
     let found = if counters.is_empty() { Vec::new() } else { get_each(store, &counters).await? };
     let (mut marks, mut others) = (Vec::new(), Vec::new());
     for ((number, counter), seen) in numbers.into_iter().zip(counters).zip(found) {
@@ -116,14 +116,28 @@ async fn with_bookings(
     Ok(found)
 }
 
-/// The transponders and plates of derived rows, of now and of before.
-fn numbers(before: Option<&Effects>, after: &Effects) -> Vec<Marked> {
-    let gone = before.into_iter().flat_map(|before| &before.entries).filter(|entry| !after.entries.contains(entry));
-    let names = after.entries.iter().chain(gone).filter(|entry| vehicle::is_name_look_up(entry));
-    let mut numbers: Vec<Marked> = names.map(Marked::number).collect();
+/// The transponders and plates that a vehicle gets, loses, or has at other times or with another state.
+fn numbers(was: Option<&Grounds>, is: Option<&Grounds>) -> Vec<Marked> {
+    let [was, is] = [was, is].map(|grounds| grounds.map(held).unwrap_or_default());
+    let lost = was.iter().filter(|one| !is.contains(one));
+    let changed = lost.chain(is.iter().filter(|one| !was.contains(one)));
+    let mut numbers: Vec<Marked> = changed.map(|(look_up, _)| Marked::number(look_up)).collect();
     numbers.sort_unstable();
     numbers.dedup();
     numbers
+}
+
+/// The look-ups of what a vehicle has or had, each with what else is known of it.
+fn held(grounds: &Grounds) -> Vec<(IndexPrefix, String)> {
+    match &grounds.facts {
+        Facts::Names(names) => {
+            let state = names[2].as_deref().unwrap_or_default();
+            let look_ups = vehicle::name_look_ups(names.each_ref().map(Option::as_deref));
+            look_ups.map(|look_up| (look_up, state.to_owned())).collect()
+        }
+        Facts::Assignments(held) => held.clone(),
+        Facts::Rental { .. } | Facts::Attached(_) => Vec::new(),
+    }
 }
 
 /// The index entries of what a vehicle or number decides about, on a day and later, or after an entry.

@@ -340,13 +340,15 @@ impl Resource for VehicleAssignments {
 
     /// One record for each vehicle, and the look-ups by every tag and plate.
     fn effects(&self) -> Effects {
+        let held = self.assignments.iter().filter_map(|one| Some((one.look_up()?, format!("{one:?}"))));
+        let held: Vec<(IndexPrefix, String)> = held.collect();
         let mut entries: Vec<IndexPrefix> = Vec::new();
-        for entry in self.assignments.iter().filter_map(Assignment::look_up) {
-            if !entries.contains(&entry) {
-                entries.push(entry);
+        for (entry, _) in &held {
+            if !entries.contains(entry) {
+                entries.push(entry.clone());
             }
         }
-        let facts = Facts::Assignments(format!("{:?}", self.assignments));
+        let facts = Facts::Assignments(held);
         Effects {
             entries,
             identity: Some(self.vehicle_id.to_string()),

@@ -2,7 +2,7 @@
 
 use crate::{
     resources,
-    rows::{Marker, Row},
+    rows::{Marker, Row, key},
     store::{DamagedRow, Key, StoreError},
 };
 
@@ -88,6 +88,9 @@ fn meaning(row: &Row<'_>) -> String {
         }
         Row::Billed { organization, source } => {
             format!("the mark that {source} of organization {organization} is billed")
+        }
+        Row::Counter { organization, name } if name.starts_with(key::OF_NUMBER) => {
+            format!("the changes of a transponder or plate of organization {organization}")
         }
         Row::Counter { organization, name } => {
             let name: String = name.chars().take(SHOWN_NAME).collect();

@@ -61,8 +61,8 @@ pub enum Facts {
     },
     /// The transponder, the plate and its state, by which tolls and violations find a vehicle.
     Names(Names),
-    /// The tags and plates that a vehicle has and had, with their times.
-    Assignments(String),
+    /// The look-ups of the tags and plates that a vehicle has and had, each with its state and times.
+    Assignments(Vec<(IndexPrefix, String)>),
     /// A toll or violation whose payer is derived again: what it reports of vehicle and time.
     Attached(String),
 }

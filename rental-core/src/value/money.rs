@@ -160,8 +160,7 @@ impl Currency {
         self.code.symbol().symbol.contains(sign)
     }
 
-    /// Whether the people who pay in this currency write a point before decimals and commas between thousands, and not also the other way
-    /// round.
+    /// Whether statements in this currency have a point before decimals and commas between thousands.
     #[must_use]
     pub(crate) fn has_decimal_point(self) -> bool {
         const WITH_POINT: [&str; 23] = [

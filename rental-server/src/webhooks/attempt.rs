@@ -196,7 +196,11 @@ async fn perform(hooks: &Hooks, target: &Target, row: Due, began: Began) -> Resu
     if let Some(failure) = ending.local_failure() {
         hooks.local_failures.note(failure, target.endpoint.id);
         if is_given_up(began.unreachable_for, &hooks.settings.schedule) {
-            retention::expire(hooks, target.endpoint.id, Unsent::All, edge::now()).await?;
+            let expired = retention::expire(hooks, target.endpoint.id, Unsent::All, edge::now()).await;
+            if let Err(error) = expired {
+                let endpoint = target.endpoint.id;
+                tracing::warn!(%endpoint, ?error, "cannot fail deliveries whose retention has ended; trying again");
+            }
         }
         return Ok(Outcome::NotSent);
     }

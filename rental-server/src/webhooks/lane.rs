@@ -32,6 +32,8 @@ use tokio::{sync::oneshot, task::JoinSet};
 
 /// Least due rows that are read at a time; at least three times as many as can be in flight.
 const WINDOW: usize = 64;
+/// How often a lane looks for deliveries that cannot be sent and whose retention has ended: it reads all old due rows.
+const EXPIRE_DAMAGED_EVERY: Duration = Duration::from_secs(20);
 
 struct Lane {
     hooks: Arc<Hooks>,
@@ -39,6 +41,8 @@ struct Lane {
     target: Arc<Target>,
     /// When the lane last compared its endpoint and secrets with those in the store.
     looked_at: Instant,
+    /// When the lane last looked for deliveries that cannot be sent and whose retention has ended.
+    expired_at: Instant,
     window: VecDeque<Due>,
     /// Whether the store may have due rows that are not in the window.
     unread: bool,
@@ -121,7 +125,10 @@ pub(super) async fn run(hooks: Arc<Hooks>, id: EndpointId, bell: Arc<Bell>) {
                 if records(&hooks, id).await.is_ok_and(|found| revisions(&found) != seen) {
                     bell.changed.store(true, Ordering::Release);
                 }
-                lane.expire_damaged().await;
+                if lane.expired_at.elapsed() >= EXPIRE_DAMAGED_EVERY {
+                    lane.expired_at = Instant::now();
+                    lane.expire_damaged().await;
+                }
             }
         }
     }
@@ -135,6 +142,7 @@ impl Lane {
             id,
             target: Arc::new(target.clone()),
             looked_at: Instant::now(),
+            expired_at: Instant::now(),
             window: VecDeque::new(),
             unread: true,
             next_retry: None,

@@ -57,7 +57,7 @@ pub fn kind(key: &Key) -> &'static str {
         Some(Row::Hold { .. }) => "hold of a vehicle",
         Some(Row::IndexEntry { .. }) => "index entry",
         Some(Row::Bell { .. }) => "bell of a server",
-        Some(Row::Recheck { .. }) => "mark of attachments to derive again",
+        Some(Row::Recheck { .. }) => "mark of tolls and violations to derive again",
         Some(Row::Heartbeat { .. }) => "heartbeat of a server",
         Some(Row::IdempotencyRecord { .. }) => "idempotency record",
         Some(Row::Counter { .. }) => "counter",

@@ -69,6 +69,7 @@ impl<T: Importable> Recorder<'_, T> {
     }
 
     async fn try_once(&mut self, rows: &[(u64, T::Row)], unreadable: &mut Unreadable) -> Result<Tried, Error> {
+        self.limit_holders();
         let mut chunk = Chunk {
             batch: Batch::default(),
             outcomes: Vec::with_capacity(CHUNK),

@@ -5,13 +5,17 @@ use crate::{
     error::Error,
     fleet::{Holders, VehicleMatch},
     imports::{Counts, RowOutcome, statements::DEFAULT_ISSUER},
-    operations::{self, edge::Edge, number},
+    operations::{
+        self,
+        edge::Edge,
+        number::{self, Counted},
+    },
     resources::{organization::Organization, parse},
     rows::{
-        claim,
+        claim, key,
         recheck::{self, Marked},
     },
-    store::{Batch, Commit, DamagedRow, Key, Record, Revision, Store, get_one},
+    store::{Batch, Commit, DamagedRow, Key, Record, Store, get_one},
     value::{Id, Money, Name, VehicleId},
 };
 use std::collections::{HashMap, HashSet};
@@ -49,7 +53,7 @@ pub struct Recorder<'a, T: Importable> {
     /// Cached holders of transponders and plates, because many rows of a statement have the same ones.
     holders: HashMap<[Option<String>; 3], Holders>,
     /// The counters of these transponders and plates, read before their holders.
-    numbers: HashMap<Marked, Option<Revision>>,
+    numbers: HashMap<Marked, Option<Counted>>,
     credits: Vec<(u64, T::Row)>,
     /// The identities of the rows so far that only a day tells from others.
     pub(super) told_by_day: HashSet<Key>,
@@ -158,9 +162,6 @@ impl<'a, T: Importable> Recorder<'a, T> {
         let found = match self.holders.get(&identifiers) {
             Some(known) => known.at(when, self.organization.time_zone),
             None => {
-                if self.holders.len() >= MAX_HOLDERS {
-                    self.forget_holders();
-                }
                 self.read_counters(object).await?;
                 let holders = Holders::read(self.store, self.organization.id, tag, (plate, state)).await?;
                 let found = holders.at(when, self.organization.time_zone);
@@ -179,14 +180,21 @@ impl<'a, T: Importable> Recorder<'a, T> {
         let new = object.numbers().filter(|number| !self.numbers.contains_key(number));
         let new: Vec<Marked> = new.collect();
         if !new.is_empty() {
-            let counters: Vec<Key> = new.iter().map(|new| number::counter(self.organization.id, *new)).collect();
-            let found = self.store.get(&counters).await?.into_iter().map(|row| row.map(|row| row.revision));
+            let counters: Vec<Key> = new.iter().map(|new| key::counter_of_number(self.organization.id, *new)).collect();
+            let found = self.store.get(&counters).await?.into_iter().map(|row| row.as_ref().map(Counted::of));
             self.numbers.extend(new.into_iter().zip(found));
         }
         Ok(())
     }
 
-    /// Forgets what is known of transponders and plates and who has them.
+    /// Forgets what is known of transponders and plates and who has them, if that is much. Only between transactions: each checks the
+    /// counters that were read before the holders that it used.
+    pub(super) fn limit_holders(&mut self) {
+        if self.holders.len() >= MAX_HOLDERS {
+            self.forget_holders();
+        }
+    }
+
     fn forget_holders(&mut self) {
         self.holders.clear();
         self.numbers.clear();
@@ -195,22 +203,19 @@ impl<'a, T: Importable> Recorder<'a, T> {
     /// Commits a batch that records what names these transponders and plates. Returns whether it was applied. It is not when a
     /// vehicle got or lost one of them since its holders were read.
     pub(super) async fn commit_naming(&mut self, mut batch: Batch, named: &HashSet<Marked>) -> Result<bool, Error> {
-        let mut counters = HashSet::with_capacity(named.len());
+        let mut counters = HashMap::with_capacity(named.len());
         for number in named {
-            let counter = number::counter(self.organization.id, *number);
-            number::keep(&mut batch, counter.clone(), self.numbers.get(number).copied().flatten());
-            counters.insert(counter);
+            let counter = key::counter_of_number(self.organization.id, *number);
+            let seen = self.numbers.get(number).copied().flatten();
+            counters.insert(counter.clone(), (*number, number::check_unchanged(&mut batch, counter, seen)));
         }
         match self.commit(batch).await? {
             Commit::Applied => {
-                // New counters have the first revision now.
-                named.iter().for_each(|number| {
-                    self.numbers.entry(*number).or_default().get_or_insert(1);
-                });
+                self.numbers.extend(counters.into_values().map(|(number, counted)| (number, Some(counted))));
                 Ok(true)
             }
             Commit::Stale(key) => {
-                if counters.contains(&key) {
+                if counters.contains_key(&key) {
                     self.forget_holders();
                 }
                 Ok(false)
@@ -363,5 +368,5 @@ impl<'a, T: Importable> Recorder<'a, T> {
 
 /// The error when concurrent writes made every attempt of a transaction stale.
 pub(super) fn contended() -> Error {
-    Error::Unavailable("others changed the same tolls or violations too often".into())
+    Error::Unavailable("others changed the same tolls, violations or vehicles too often; import the file again".into())
 }

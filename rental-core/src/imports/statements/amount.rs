@@ -11,12 +11,15 @@ pub(super) struct Signed {
 
 /// Parses an amount with at most as many decimals as the currency has. The sign or code of another currency is an error.
 ///
-/// Decimals follow a point, and commas are between thousands. In currencies of countries that write it the other way round, or in
-/// both ways, either can be, and what has two meanings is an error.
+/// Decimals follow a point, and commas are between thousands, in the currencies of countries that write it so. In all others either
+/// mark can be either, and an amount that can have two meanings is an error.
 ///
 /// A minus may be before or after the currency sign. Parentheses mean a minus. An amount with both is an error.
 pub(super) fn parse(text: &str, currency: Currency) -> Result<Signed, String> {
-    let unreadable = || "must be an amount such as 6.94, -$6.94 or ($1,234.56)".to_owned();
+    let unreadable = || {
+        let examples = if currency.has_decimal_point() { "-$6.94 or ($1,234.56)" } else { "-6,94 or 1.234,56" };
+        format!("must be an amount such as 6.94, {examples}")
+    };
     let without_code = without_code(text.trim(), currency)?;
     let trimmed = without_code.as_str();
     let inner = trimmed.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
@@ -98,7 +101,7 @@ fn parts(number: &str, currency: Currency) -> Result<(Option<String>, Option<&st
     };
     let is_one_group = !before.contains(['.', ',']) && !matches!(before, "" | "0");
     match without(mark, number) {
-        Some(_) if is_one_group && can_be_both(mark, currency) => {
+        Some(_) if is_one_group && can_be_both(mark, after, currency) => {
             let digits = currency.digits();
             Err(format!(
                 "can be {before}{after} or {before}.{after}; write it without a delimiter of thousands and with at most {digits} \
@@ -107,21 +110,26 @@ fn parts(number: &str, currency: Currency) -> Result<(Option<String>, Option<&st
         }
         // A comma, or the same mark twice, is between thousands.
         whole if is_with_point && mark == ',' => Ok((whole, None)),
-        Some(whole) if !is_with_point && before.contains(mark) => Ok((Some(whole), None)),
+        Some(whole) if !is_with_point && (before.contains(mark) || is_one_group && currency.digits() == 0) => {
+            Ok((Some(whole), None))
+        }
         _ => Ok((without(other(mark), before), Some(after))),
     }
 }
 
 /// Whether three digits after this mark can be thousands as well as decimals.
-fn can_be_both(mark: char, currency: Currency) -> bool {
+fn can_be_both(mark: char, after: &str, currency: Currency) -> bool {
+    // A currency without decimals can have only those that say nothing.
+    let can_be_decimals = currency.digits() > 0 || after == "000";
     match (mark, currency.has_decimal_point()) {
-        ('.', true) => currency.digits() == 0,
-        ('.', false) => currency.digits() < 3,
-        (_, is_with_point) => !is_with_point,
+        ('.', true) => currency.digits() == 0 && can_be_decimals,
+        ('.', false) => currency.digits() < 3 && can_be_decimals,
+        (_, true) => false,
+        (_, false) => can_be_decimals,
     }
 }
 
-/// `1,234,567` as `1234567`. `None` when the commas do not separate groups of three: `1,23` may mean `1.23`.
+/// `1,234,567` as `1234567`. `None` when the mark does not separate groups of three: `1,23` may mean `1.23`.
 fn without(mark: char, whole: &str) -> Option<String> {
     let mut groups = whole.split(mark);
     let first = groups.next()?;

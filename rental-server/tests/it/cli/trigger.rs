@@ -48,7 +48,7 @@ fn without_a_key_one_is_made_for_minutes_and_revoked_at_the_end() {
     let organization = Server::shared().organization();
     let ran = cli.run(organization.server, &format!("trigger lead.received --organization {}", organization.id));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let kept = "1 object stays in the organization, named \"Triggered by rental-cli\"; `rental-cli organizations delete` removes";
+    let kept = "1 object stays in the organization, named \"Triggered by rental-cli\"; use an organization of its own for tests";
     assert!(ran.stderr.contains(kept), "{}", ran.stderr);
     assert!(!(ran.stdout + &ran.stderr).contains("rk_live_"), "its text is nowhere");
     let keys = own_keys(&organization);

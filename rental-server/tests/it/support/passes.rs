@@ -4,8 +4,8 @@ use std::{fs, path::Path, sync::OnceLock};
 
 /// Fails a test that `tests/it/once` lists as `own` and that asks for the store of the pass: on PostgreSQL it would do something else.
 ///
-/// Whoever gives out a server that tests share calls this too, because only the first of them starts it. A test is known by
-/// the name of its thread. One test at a time runs without such a name, and is not checked.
+/// Functions that give out a server which tests share call this too, because only the first test starts it. A test is known by
+/// the name of its thread, so a server that another thread of a test asks for is not checked.
 #[track_caller]
 pub(crate) fn assert_this_test_runs_on_each_store() {
     static ONCE: OnceLock<Vec<String>> = OnceLock::new();

@@ -259,8 +259,7 @@ fn an_old_delivery_waits_on_when_its_endpoint_was_changed_since() {
 }
 
 #[test]
-fn after_a_long_stop_a_server_that_cannot_send_at_its_start_gives_nothing_up_before_it_tried_as_long_as_a_retry_takes()
-{
+fn after_a_long_stop_nothing_is_given_up_before_the_schedule_of_retries_has_passed() {
     let directory = tempfile::tempdir().expect("a directory");
     let (server, hook, _, old) = undeliverable(directory.path(), 3, true, "30s,2m,10m,30m,2h");
     wait_for("attempts that are not made", || (not_sent(&server) >= 2).then_some(()), || not_sent(&server).to_string());
