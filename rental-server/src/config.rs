@@ -6,7 +6,7 @@ mod network;
 pub(crate) use generated::{Generated, generate};
 pub(crate) use network::Network;
 
-use clap::{Parser, ValueEnum};
+use clap::{CommandFactory, FromArgMatches, Parser, ValueEnum, error::ErrorKind, parser::ValueSource};
 use rental_core::{
     store::{self, Place, WrongUrl, url_forms},
     webhooks::attempt::Schedule,
@@ -18,6 +18,18 @@ use std::{
     time::Duration,
 };
 use url::Url;
+
+/// Parses the command line and the environment. `--demo` uses a temporary store, so that a store on the same command line is a mistake;
+/// one in the environment is that of another server.
+pub(crate) fn parse() -> Result<Config, clap::Error> {
+    let matches = Config::command().try_get_matches()?;
+    let config = Config::from_arg_matches(&matches)?;
+    if config.demo && matches.value_source("store") == Some(ValueSource::CommandLine) {
+        let why = "--demo serves a temporary store, so it cannot be used with --store: leave out one of them";
+        return Err(Config::command().error(ErrorKind::ArgumentConflict, why));
+    }
+    Ok(config)
+}
 
 /// Store of a server that is given none.
 const DEFAULT_STORE: &str = "redb:rental.redb";

@@ -62,7 +62,7 @@ use crate::{
     upgrade::Ended,
     webhooks::Hooks,
 };
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use futures_util::future::{join, join_all, try_join_all};
 use rental_core::{
     operations,
@@ -86,7 +86,7 @@ use tokio::{
 const OPERATOR_CONNECTIONS: usize = 256;
 
 fn main() -> ExitCode {
-    let config = match Config::try_parse() {
+    let config = match config::parse() {
         Ok(config) => config,
         Err(error) => return usage(&error),
     };

@@ -15,7 +15,7 @@ use crate::{
         shapes::{self, amount, described, integer, named, object, optional_id, text},
     },
 };
-use draft::{Billed, Draft, MOST_LINES, draft};
+use draft::{Billed, Draft, MOST_LINES, are_derived_again, draft};
 use rental_core::{
     error::{Error, FieldCode},
     operations::{self, Create, Edge, Intent, Preparing},
@@ -32,6 +32,7 @@ use rental_core::{
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::time::Duration;
 use unbilled::{Unbilled, Wanted};
 
 /// The endpoints of this file.
@@ -107,7 +108,7 @@ impl Intent for InvoiceOfRental<'_> {
             let customer = rental.map(|rental| rental.customer_id).or_else(|| customer.map(|customer| customer.id));
             let customer = customer.ok_or_else(|| Error::Internal("an invoice is of nobody".into()))?;
             let of = Billed { customer, rental };
-            let draft = next_draft(store, organization, of, [asked.with_tolls, asked.with_violations]).await?;
+            let draft = settled_draft(store, organization, of, [asked.with_tolls, asked.with_violations]).await?;
             if let Some(problem) = draft.problem {
                 return Err(Error::Conflict(problem.into()));
             }
@@ -144,25 +145,51 @@ async fn referenced<T: Resource>(
     }
 }
 
-/// Drafts the next invoice, with tolls and with violations as asked.
-async fn next_draft(
+/// How often an invoice waits for [`PAUSE`] until the payers of its tolls and violations are derived again: for 10 s in all.
+const MOST_PAUSES: usize = 100;
+/// How long it waits at a time.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Drafts the next invoice once the server has derived again who pays what it bills: after a change of a rental or vehicle, that takes
+/// some seconds.
+async fn settled_draft(
     store: &dyn Store,
     organization: &Organization,
     of: Billed<'_>,
     with: [bool; 2],
 ) -> Result<Draft, Error> {
+    for _ in 0..MOST_PAUSES {
+        let (draft, is_settled) = next_draft(store, organization, of, with).await?;
+        if is_settled {
+            return Ok(draft);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    let why =
+        "a rental or vehicle has changed, and it is being derived again who pays these tolls and violations; try again";
+    Err(Error::Unavailable(why.into()))
+}
+
+/// Drafts the next invoice, with tolls and with violations as asked. Also returns whether no payer of what it bills is derived again.
+async fn next_draft(
+    store: &dyn Store,
+    organization: &Organization,
+    of: Billed<'_>,
+    with: [bool; 2],
+) -> Result<(Draft, bool), Error> {
     let rental = of.rental.map(|rental| rental.id);
     let wanted = Wanted::Of(rental, with, MOST_LINES);
     let unbilled = Unbilled::read(store, organization, of.customer, wanted).await?;
     let (mut draft, used) = draft(store, organization, of, unbilled.of(rental), true).await?;
     draft.is_cut = unbilled.is_cut || used < unbilled.of(rental).len();
+    let is_settled = !are_derived_again(store, organization, &unbilled.of(rental)[..used]).await?;
     if draft.lines.is_empty() && draft.is_cut {
         draft.problem = Some(
             "Nothing was found that is left to bill, but the customer has more unbilled tolls or violations than one request \
              reads. Bill the others first, or name those that you want to bill in the lines of an invoice.",
         );
     }
-    Ok(draft)
+    Ok((draft, is_settled))
 }
 
 /// The body that makes the invoice of a rental.

@@ -1,6 +1,7 @@
 //! Amounts as statements print them: `$1,234.56`, `-$6.94`, `$-2.01`, `($9.11)`, `USD 6.94`, `US$6.94`, `€1.234,56`.
 
 use crate::value::{Currency, Money};
+use std::borrow::Cow;
 
 /// An amount with its sign. The format defines the meaning of the sign.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -21,7 +22,8 @@ pub(super) fn parse(text: &str, currency: Currency) -> Result<Signed, String> {
         format!("must be an amount such as 6.94, {examples}")
     };
     let without_code = without_code(text.trim(), currency)?;
-    let trimmed = without_code.as_str();
+    let with_sign_first = sign_first(&without_code);
+    let trimmed = with_sign_first.as_ref();
     let inner = trimmed.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
     let (mut rest, mut signs) = (inner.unwrap_or(trimmed), usize::from(inner.is_some()));
     let mut currencies = 0;
@@ -51,6 +53,20 @@ pub(super) fn parse(text: &str, currency: Currency) -> Result<Signed, String> {
     let whole = if whole.is_empty() { "0" } else { whole };
     let plain = fraction.map_or_else(|| whole.to_owned(), |fraction| format!("{whole}.{fraction}"));
     Ok(Signed { negative, money: Money::parse(&plain, currency.digits())? })
+}
+
+/// The amount with its currency sign before it: `€6,94` for `6,94 €`.
+fn sign_first(text: &str) -> Cow<'_, str> {
+    let (open, inner) = match text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
+        Some(inner) => (true, inner.trim()),
+        None => (false, text),
+    };
+    let Some((sign, amount)) = ['€', '£', '$'].into_iter().find_map(|sign| Some((sign, inner.strip_suffix(sign)?)))
+    else {
+        return Cow::Borrowed(text);
+    };
+    let amount = amount.trim_end();
+    Cow::Owned(if open { format!("({sign}{amount})") } else { format!("{sign}{amount}") })
 }
 
 /// Codes of dollars before their sign, as in `US$`.
@@ -134,7 +150,8 @@ fn without(mark: char, whole: &str) -> Option<String> {
     let mut groups = whole.split(mark);
     let first = groups.next()?;
     let rest: Vec<&str> = groups.collect();
-    let grouped = rest.is_empty() || (1..=3).contains(&first.len());
+    // No number of thousands begins with 0: `0,500` is none.
+    let grouped = rest.is_empty() || ((1..=3).contains(&first.len()) && !first.starts_with('0'));
     (grouped && rest.iter().all(|group| group.len() == 3)).then(|| format!("{first}{}", rest.concat()))
 }
 
@@ -198,8 +215,32 @@ mod tests {
     #[test]
     fn ambiguous_amounts_are_refused() {
         for text in [
-            "", "-", "$", "1,23", "1.2.3", "6,94", "12,34.5", "--1", "(-1)", "$$1", "1e3", "5.", ".", "USD", "1 USD 5",
-            "USX 5", "US 5", "1-", "(1", ",123", "１",
+            "",
+            "-",
+            "$",
+            "1,23",
+            "1.2.3",
+            "6,94",
+            "12,34.5",
+            "--1",
+            "(-1)",
+            "$$1",
+            "1e3",
+            "5.",
+            ".",
+            "USD",
+            "1 USD 5",
+            "USX 5",
+            "US 5",
+            "1-",
+            "(1",
+            ",123",
+            "１",
+            "0,500",
+            "$0,123",
+            "01,500",
+            "0,500.00",
+            "0,500,000",
         ] {
             assert!(parse(text, 2).is_err(), "{text}");
         }
@@ -218,6 +259,9 @@ mod tests {
             ("1.234.567", "1234567"),
             ("1,234,567.5", "1234567.5"),
             ("12,5 EUR", "12.5"),
+            ("6,94 €", "6.94"),
+            ("-6,94€", "6.94"),
+            ("(1.234,56 €)", "1234.56"),
             ("EUR 1.234,56", "1234.56"),
             ("0,500", "0.5"),
             (",50", "0.5"),
@@ -237,7 +281,19 @@ mod tests {
             let why = super::parse(text, in_currency(code)).unwrap_err();
             assert!(why.starts_with("can be "), "{text} {code}: {why}");
         }
-        for text in ["1.23.4", "1,2,3", "1.234,56,7", "1,234.567,8", "12,34.5", "1.2,345", "5,", ",", "1,234.567"] {
+        for text in [
+            "1.23.4",
+            "1,2,3",
+            "1.234,56,7",
+            "1,234.567,8",
+            "12,34.5",
+            "1.2,345",
+            "5,",
+            ",",
+            "1,234.567",
+            "0.500,00",
+            "0,500,000",
+        ] {
             assert!(super::parse(text, in_currency("EUR")).is_err(), "{text}");
         }
         assert!(

@@ -160,7 +160,8 @@ fn is_spreadsheet_error(text: &str) -> bool {
     const ERRORS: [&str; 8] = ["n/a", "ref!", "value!", "name?", "div/0!", "null!", "num!", "spill!"];
     let lower = text.trim().trim_start_matches('=').to_lowercase();
     let word = lower.strip_prefix('#');
-    let is_numbered = lower.strip_prefix("err:").is_some_and(are_digits);
+    let numbered = lower.split_once(':').filter(|(word, _)| matches!(word.trim(), "err" | "fehler" | "erreur"));
+    let is_numbered = numbered.is_some_and(|(_, number)| are_digits(number.trim()));
     is_numbered
         || word.is_some_and(|word| word.bytes().all(|byte| byte == b'#') || ERRORS.contains(&word))
         || (lower.ends_with(['!', '?']) && ERRORS.contains(&lower.as_str()))
@@ -191,22 +192,25 @@ fn is_placeholder(text: &str) -> bool {
 
 /// Whether a person wrote that there is no number, or none yet: `TBD`, `No plate`.
 fn is_word_for_nothing(text: &str) -> bool {
-    const WORDS: [&str; 12] = [
+    const WORDS: [&str; 14] = [
         "tbd",
         "tba",
-        "n/d",
+        "nd",
         "unk",
+        "unkn",
         "missing",
-        "no plate",
         "noplate",
-        "no tag",
+        "blankplate",
         "notag",
-        "no transponder",
-        "not available",
-        "not applicable",
+        "notransponder",
+        "noread",
+        "unreadable",
+        "notavailable",
+        "notapplicable",
     ];
-    let lower = text.to_lowercase();
-    WORDS.contains(&lower.trim_matches(['(', ')', '[', ']', '<', '>', '{', '}', ' ']))
+    // `ND` without a mark can be a plate.
+    let letters: String = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    WORDS.contains(&letters.as_str()) && (letters.len() > 2 || letters.len() < text.len())
 }
 
 fn are_digits(text: &str) -> bool {
@@ -277,6 +281,7 @@ mod tests {
             "Loading...",
             "(blank)",
             "Err:502",
+            "Erreur :502",
         ] {
             assert!(identifier(text, "Tag").is_err_and(|why| why.contains("is lost")), "{text}");
         }
@@ -305,13 +310,15 @@ mod tests {
             "/",
             "TBD",
             "No plate",
+            "no-plate",
+            "T.B.D.",
             "(no tag)",
             "n/d",
             "Not available",
         ] {
             assert!(identifier(text, "Tag").is_err_and(|why| why.contains("identifies nothing")), "{text}");
         }
-        for text in ["TBD1", "NO PLATES", "É", "Ж123"] {
+        for text in ["TBD1", "NO PLATES", "ND", "É", "Ж123"] {
             assert_eq!(identifier(text, "Plate").as_deref(), Ok(text));
         }
     }

@@ -54,8 +54,9 @@ impl StatementRow for ViolationRow {
         let mut row = Self {
             summons_number,
             amount_due: Money::default(),
-            plate: values.text(Field::Plate)?,
-            state: values.text(Field::PlateState)?,
+            plate: values.identifier(Field::Plate)?,
+            // New York writes 99 for a state that nobody read.
+            state: values.text(Field::PlateState)?.filter(|state| **state != *"99"),
             issue_date,
             violation_time,
             violation: values.text(Field::Violation)?,

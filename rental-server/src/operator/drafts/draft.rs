@@ -7,7 +7,8 @@ use rental_core::{
         Billable, Resource, TOLL_FEE, VIOLATION_FEE, invoice::Invoice, organization::Organization, parse,
         rental::Rental,
     },
-    store::Store,
+    rows::key,
+    store::{Key, Store},
     value::{CustomerId, InvoiceId, Money},
 };
 use serde_json::{Value, json};
@@ -92,7 +93,7 @@ pub(super) async fn draft(
     }
     let items = &items[..items.len().min(MOST_LINES - draft.lines.len())];
     let mut new = [0; 2];
-    for Item { place: (kind, Reverse(id)), left, invoices } in items {
+    for Item { place: (kind, Reverse(id)), left, invoices, .. } in items {
         let (member, count) = match kind {
             Charge::Toll => ("toll_id", &mut draft.tolls),
             Charge::Violation => ("violation_id", &mut draft.violations),
@@ -121,6 +122,19 @@ pub(super) async fn draft(
     Ok((draft, items.len()))
 }
 
+/// Whether the server is about to derive again who pays one of these, because something that decides it has changed.
+pub(super) async fn are_derived_again(
+    store: &dyn Store,
+    organization: &Organization,
+    items: &[Item],
+) -> Result<bool, Error> {
+    let mut marks: Vec<Key> =
+        items.iter().flat_map(|item| &item.decided_by).map(|decides| key::recheck(organization.id, *decides)).collect();
+    marks.sort_unstable();
+    marks.dedup();
+    Ok(!marks.is_empty() && store.get(&marks).await?.iter().any(Option::is_some))
+}
+
 /// Whether a toll or violation on these invoices has a fee: once for each customer. It has another one when all of the earlier
 /// invoice, and so its fee, was credited. A void invoice is not among them.
 async fn has_fee(
@@ -141,4 +155,37 @@ async fn has_fee(
         }
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rental_core::{
+        rows::recheck::{Marked, Recheck},
+        store::{Batch, Commit, Prior, memory::Memory},
+        value::VehicleId,
+    };
+    use uuid::Uuid;
+
+    #[tokio::test]
+    async fn what_a_mark_concerns_is_derived_again_and_nothing_else() {
+        let (store, organization) = (Memory::default(), Organization::system());
+        let [marked, other] = [1, 2].map(|number| Marked::vehicle(VehicleId::from_u128(number)));
+        let amount = Money::parse("5", 2).unwrap();
+        let item = |decides| Item {
+            place: (Charge::Toll, Reverse(Uuid::from_u128(9))),
+            left: amount,
+            invoices: Vec::new(),
+            decided_by: vec![decides],
+        };
+        let waits = async |decides| are_derived_again(&store, &organization, &[item(decides)]).await.unwrap();
+        let (mut mark, mut done) = (Batch::default(), Batch::default());
+        let place = key::recheck(organization.id, marked);
+        mark.put(place.clone(), Recheck::of_all().value(), Prior::Any);
+        assert_eq!(store.commit(mark).await, Ok(Commit::Applied));
+        assert!(waits(marked).await && !waits(other).await);
+        done.delete(place);
+        assert_eq!(store.commit(done).await, Ok(Commit::Applied));
+        assert!(!waits(marked).await);
+    }
 }

@@ -11,6 +11,7 @@ use rental_core::{
         toll::Toll,
         violation::Violation,
     },
+    rows::recheck::Marked,
     store::{Span, Store, all_sound},
     value::{CustomerId, Date, InvoiceId, Money, RentalId, Timestamp, VehicleId, When},
 };
@@ -41,6 +42,8 @@ pub(super) struct Item {
     pub(super) left: Money,
     /// The invoices that billed other parts of it.
     pub(super) invoices: Vec<InvoiceId>,
+    /// What decides who pays it, if no person did.
+    pub(super) decided_by: Vec<Marked>,
 }
 
 /// What is left to bill of the tolls and violations of one customer, by the rental that each of them belongs to. Those of `None`
@@ -126,6 +129,7 @@ impl Unbilled {
                     place: (kind, Reverse(one.id().uuid())),
                     left: one.left_to_bill(),
                     invoices: one.account().1.to_vec(),
+                    decided_by: one.decided_by().collect(),
                 };
                 self.by_rental.entry(rental).or_default().push(item);
             }

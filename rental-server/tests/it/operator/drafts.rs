@@ -261,3 +261,26 @@ fn what_a_person_attached_is_billed_with_the_rental_of_then_or_by_itself() {
     create(json!({"rental_id": rental, "with_tolls": true})).ok();
     assert_eq!(drafts(), [] as [Value; 0]);
 }
+
+#[test]
+fn an_invoice_right_after_a_correction_does_not_bill_the_former_customer() {
+    let organization = Server::shared().organization();
+    let vehicle = organization.vehicle(json!({"plate": "LATE1", "plate_state": "NY"}));
+    let (early, _) = completed(&organization, &vehicle, ["2026-06-01", "2026-06-10"], 90.0);
+    let (late, driver) = completed(&organization, &vehicle, ["2026-06-11", "2026-06-15"], 50.0);
+    let header = "transaction_id,occurred_at,agency,plaza,plate,plate_state,transponder_number,amount\n";
+    let rows: Vec<String> =
+        (0..150).map(|n| format!("L{n},2026-06-08T{:02}:{:02}:07Z,A,,LATE1,NY,,5\n", n / 60, n % 60)).collect();
+    super::import(&organization, "tolls", "", &(header.to_owned() + &rows.concat())).ok();
+    let path = format!("/admin/v1/organizations/{}/tolls/suggestions", organization.id);
+    organization.server.admin("POST", &path, &json!({})).ok();
+    organization.patch(&format!("/v1/rentals/{early}"), &json!({"completed_at": "2026-06-05T16:00:00Z"})).ok();
+    organization.patch(&format!("/v1/rentals/{late}"), &json!({"activated_at": "2026-06-06T16:00:00Z"})).ok();
+    let drafts = format!("/admin/v1/organizations/{}/invoices/drafts", organization.id);
+    let make =
+        |rental| organization.server.admin("POST", &drafts, &json!({"rental_id": rental, "with_tolls": true})).ok();
+    assert_eq!(make(&early)["total"], 90, "the tolls are the other customer's");
+    // What is not attached yet comes with the next invoice.
+    let invoice = make(&late);
+    assert!(invoice["customer_id"] == driver && invoice["total"].as_f64().unwrap() >= 50.0, "{invoice}");
+}

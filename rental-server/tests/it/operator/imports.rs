@@ -467,6 +467,24 @@ fn a_violation_follows_the_list_and_keeps_its_customer() {
 }
 
 #[test]
+fn a_plate_of_a_violation_that_a_spreadsheet_lost_is_refused_and_an_unknown_state_is_none() {
+    let organization = Server::shared().organization();
+    let vehicle = organization.vehicle(json!({"plate": "412E10", "plate_state": "NY"}));
+    let header = "summons_number,plate,state,issue_date,violation_time,fine_amount,amount_due\n";
+    let row =
+        |number: u32, plate: &str, state: &str| format!("{header}{number},{plate},{state},06/02/2026,01:43A,50,50\n");
+    for plate in ["4.12E+10", "\"4,12E+10\"", "0000", "TBD", "No plate", "UNKNOWN", "?", "#N/A"] {
+        let answer = import(&organization, "violations", "", &row(1, plate, "NY")).ok();
+        assert_eq!(counts(&answer), [0, 0, 0, 0, 1], "{plate}");
+    }
+    let plain = "\"=\"\"412E10\"\"\"";
+    assert_eq!(counts(&import(&organization, "violations", "", &row(1, plain, "99")).ok()), [1, 0, 0, 0, 0]);
+    let recorded = &all(&organization, "violations")[0];
+    assert_eq!((&recorded["plate"], &recorded["state"]), (&json!("412E10"), &Value::Null));
+    assert_eq!(recorded["vehicle_id"], json!(vehicle));
+}
+
+#[test]
 fn violations_come_as_json_too_and_impossible_dates_stay_as_they_are() {
     let organization = Server::shared().organization();
     let list = json!([

@@ -103,3 +103,12 @@ fn a_healthcheck_tells_whether_the_server_is_alive() {
     refused(&check(), &["/healthz did not respond", "is the server running?"]);
     refused(&run(theirs.path(), &["--healthcheck", "--listen", "127.0.0.1:0"], &[]), &["--listen", "not 0"]);
 }
+
+#[test]
+fn a_demo_takes_no_store_of_the_command_line() {
+    let directory = directory();
+    let ended = run(directory.path(), &[&ANY_PORT[..], &["--demo", "--store", "redb:mine.redb"]].concat(), &[]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.stderr.contains("--demo serves a temporary store"), "{}", ended.stderr);
+    assert_eq!(files(directory.path()), ["stderr"], "no store is made");
+}
