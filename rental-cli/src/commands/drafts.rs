@@ -80,9 +80,7 @@ struct Done {
 pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let path = [organization::SPEC.plural, session.organization(matches)?, SPEC.plural, "drafts"];
     let dry_run = matches.get_flag("dry_run");
-    if !dry_run && confirm::asks_on_terminal(matches) {
-        ask(matches, &path, session)?;
-    }
+    let is_hinted = !dry_run && confirm::asks_on_terminal(matches) && ask(matches, &path, session)?;
     let mut done = Done::default();
     let mut progress = Progress::count(None, "drafts looked at");
     loop {
@@ -95,29 +93,36 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
     }
     progress.finish();
     done.show(dry_run, session)?;
-    for spec in [&toll::SPEC, &violation::SPEC] {
-        if let Err(failure) = hint(spec, matches, session) {
-            // The invoices are created, and another run would find none.
-            let (problem, what) = (failure.problem_and_hint().0, spec.plural);
-            session.out.note(&format!("it is not known which {what} fit a rental and are not attached: {problem}"));
-        }
+    if !is_hinted {
+        hints(matches, session);
     }
     Ok(())
 }
 
-/// Asks a person whether to create these invoices: a run cannot be undone, each invoice has to be voided. With nothing to create
-/// it does not ask.
-fn ask(matches: &ArgMatches, path: &[&str], session: &Session) -> Result<(), Failure> {
+/// Says what fits a rental and is not attached. Without an answer of the server it says that: what is created stays created.
+fn hints(matches: &ArgMatches, session: &Session) {
+    for spec in [&toll::SPEC, &violation::SPEC] {
+        if let Err(failure) = hint(spec, matches, session) {
+            let (problem, what) = (failure.problem_and_hint().0, spec.plural);
+            session.out.note(&format!("it is not known which {what} fit a rental and are not attached: {problem}"));
+        }
+    }
+}
+
+/// Asks a person whether to create these invoices, after what is not attached yet: a run cannot be undone, each invoice has to be
+/// voided. Returns whether it asked; with nothing to create it does not.
+fn ask(matches: &ArgMatches, path: &[&str], session: &Session) -> Result<bool, Failure> {
     let mut planned = Done::default();
     let mut progress = Progress::count(None, "drafts looked at");
     planned.pass(path, true, session, &mut progress)?;
     progress.finish();
     if planned.invoices == 0 {
-        return Ok(());
+        return Ok(false);
     }
+    hints(matches, session);
     let total = with_currency(planned.total, planned.currency.as_deref());
     let what = format!("Create {} over {total}", counted(planned.invoices, "invoices"));
-    confirm::confirm_on_terminal(matches, &what)
+    confirm::confirm_on_terminal(matches, &what).map(|()| true)
 }
 
 /// Says how many of the newest 100 unattached tolls or violations fit a rental: no invoice bills them before they are attached.

@@ -54,6 +54,7 @@ pub(super) fn command(spec: &'static ResourceSpec, examples: &[&str]) -> Command
 pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let path = [organization::SPEC.plural, session.organization(matches)?, spec.plural, "review"];
     let (mut cursor, mut count, mut json) = (None::<String>, 0, Vec::new());
+    let mut clear = 0;
     let columns = session.out.columns_or(&COLUMNS);
     if !session.out.json && !session.out.is_terminal() {
         print(&(columns.join("\t") + "\n"))?;
@@ -74,6 +75,7 @@ pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &S
                 continue;
             }
             let record = Record::read(object.get())?;
+            clear += u64::from(record.text("verdict").as_deref() == Some("clear"));
             let row = Row {
                 candidates: candidates(object.get()),
                 twin: twin(object.get(), record.text("currency").as_deref()),
@@ -98,6 +100,13 @@ pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &S
         session.out.rows(&columns, &table)?;
     }
     session.out.note(&format!("{} to look at", counted(count, spec.plural)));
+    if clear > 0 {
+        let (are, them) = if clear == 1 { ("is", "it") } else { ("are", "them") };
+        let what = spec.plural;
+        session
+            .out
+            .note(&format!("{clear} of them {are} clear: attach {them} with `rental-cli {what} suggest --attach`"));
+    }
     Ok(())
 }
 

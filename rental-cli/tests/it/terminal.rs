@@ -128,6 +128,22 @@ fn progress_is_a_line_that_goes_away() {
     }
 }
 
+#[test]
+fn a_review_says_how_many_are_clear_and_how_to_attach_them() {
+    let row = |verdict: &str| {
+        format!(r#"{{"id":"t","verdict":"{verdict}","reason":"R.","amount":4.5,"currency":"USD","candidates":[]}}"#)
+    };
+    let run = |verdicts: &[&str]| {
+        let rows: Vec<String> = verdicts.iter().map(|verdict| row(verdict)).collect();
+        let page = format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{}]}}"#, rows.join(","));
+        let args = ["tolls", "review", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"];
+        plain(&FakeServer::new(vec![ok(&page)]), &args, 140)
+    };
+    let shown = run(&["clear", "unclear", "clear"]);
+    assert!(shown.contains("2 of them are clear: attach them with `rental-cli tolls suggest --attach`"), "{shown}");
+    assert!(!run(&["unclear"]).contains("clear:"));
+}
+
 /// A page of one row to look at.
 fn review(members: &str) -> String {
     let row = format!(
@@ -208,15 +224,18 @@ fn a_run_of_invoices_has_amounts_with_all_decimals_and_counts_in_words() {
 #[test]
 fn a_run_of_invoices_on_a_terminal_asks_with_count_and_sum() {
     let (none, invoice) = (verdicts(&[], false), r#"{"id":"i","number":1,"total":0.7}"#);
+    let clear = verdicts(&["clear"], false);
     let two = drafts(&["0.7", "12"]);
     let args = ["invoices", "draft-all", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"];
     let posts = |server: &FakeServer| server.asked().iter().filter(|asked| asked.line.starts_with("POST ")).count();
     let answered = |typed: &str| {
-        let script = [&two, &two, invoice, invoice, &none, &none, &none].map(ok);
+        let script = [&two, &clear, &none, &two, invoice, invoice, &none].map(ok);
         let server = FakeServer::new(script.into());
         let mut command = server.command(&args);
         let (code, shown) = answering(command.env("NO_COLOR", "1"), 140, typed);
-        assert!(shown.contains("Create 2 invoices over 12.70 USD? [y/N] "), "{shown}");
+        let question = shown.find("Create 2 invoices over 12.70 USD? [y/N] ").unwrap_or_else(|| panic!("{shown}"));
+        let hint = shown.find("1 toll fits a rental and is not attached").unwrap_or_else(|| panic!("{shown}"));
+        assert!(hint < question && shown.matches("not attached").count() == 1, "{shown}");
         (code, posts(&server))
     };
     assert_eq!(answered("n\n"), (Some(1), 0));
