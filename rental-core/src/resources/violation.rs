@@ -245,7 +245,9 @@ impl Attributable for Violation {
     }
 
     fn bill_review(&self) -> Option<Text> {
-        let (billed, cost) = (self.amount_billed, self.cost());
+        // A payment of the fleet lowers what is due, not what it costs.
+        let paid = self.payment_amount.unwrap_or_default();
+        let (billed, cost) = (self.amount_billed, self.amount_due.plus(paid).unwrap_or(Money::MAX));
         let text = format!(
             "{BILL_TOO_HIGH}: {billed} {} is billed, and by the last list it costs {cost}. Look it up at its issuer, then credit \
              the difference on the invoice.",

@@ -179,6 +179,10 @@ fn a_violation_that_costs_less_than_is_billed_is_listed_until_it_is_credited() {
     billed.set_account(money(115), vec![InvoiceId::from_u128(5)]);
     assert_eq!(billed.review_reason, None);
     put(&store, Violation::key(organization().id, billed.id), serde_json::to_vec(&billed).unwrap());
+    // Paid in part: the rest is due, and it costs the same.
+    assert_eq!(list(&store, &edge, &[summons(Some("AAA111"), Some(3), [85, 115, 0, 30])]).updated, 1);
+    assert_eq!(violations(&store)[0].review_reason, None);
+    put(&store, Violation::key(organization().id, billed.id), serde_json::to_vec(&billed).unwrap());
     assert_eq!(list(&store, &edge, &[summons(Some("AAA111"), Some(3), [0, 0, 0, 0])]).updated, 1);
     let mut dismissed = violations(&store).remove(0);
     let reason = dismissed.review_reason.clone().expect("a person has to look at it");
