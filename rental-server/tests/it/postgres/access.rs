@@ -12,6 +12,7 @@ use crate::{
         Connection, Organization, Reply, Server,
         rules::{UNKNOWN_ID, ids, walk},
     },
+    webhooks::wait_for,
 };
 use serde_json::{Value, json};
 use std::{
@@ -20,7 +21,6 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread,
-    time::Duration,
 };
 
 /// Ids of a new read and a new read_write key, and the organization with these.
@@ -329,8 +329,9 @@ fn a_crowd_is_refused_as_soon_as_the_revocation_or_the_plan_was_answered() {
                     }
                 });
             }
-            thread::sleep(Duration::from_millis(100));
             let _answered = AtTheEnd(&answered);
+            let is_made = || (made.lock().unwrap().len() > 3).then_some(());
+            wait_for("a write of the crowd", is_made, || "none".to_owned());
             change.perform(&servers[by], &all[0], &keys);
         });
         set_plan(&servers[by], &all[0], "pro");
