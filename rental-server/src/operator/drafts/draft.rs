@@ -4,7 +4,10 @@ use super::unbilled::{Charge, Item};
 use rental_core::{
     error::Error,
     resources::{
-        Billable, Resource, TOLL_FEE, VIOLATION_FEE, invoice::Invoice, organization::Organization, parse,
+        Billable, Resource, TOLL_FEE, VIOLATION_FEE,
+        invoice::{Invoice, Line},
+        organization::Organization,
+        parse,
         rental::Rental,
     },
     rows::key,
@@ -94,12 +97,12 @@ pub(super) async fn draft(
     let items = &items[..items.len().min(MOST_LINES - draft.lines.len())];
     let mut new = [0; 2];
     for Item { place: (kind, Reverse(id)), left, invoices, .. } in items {
-        let (member, count) = match kind {
-            Charge::Toll => ("toll_id", &mut draft.tolls),
-            Charge::Violation => ("violation_id", &mut draft.violations),
+        let (member, fee, count) = match kind {
+            Charge::Toll => ("toll_id", TOLL_FEE, &mut draft.tolls),
+            Charge::Violation => ("violation_id", VIOLATION_FEE, &mut draft.violations),
         };
         *count += 1;
-        new[*kind as usize] += u32::from(has_fee(store, organization, of.customer, invoices).await?);
+        new[*kind as usize] += u32::from(has_fee(store, organization, of.customer, (fee, invoices)).await?);
         draft.add(member, id, *left);
     }
     draft.add_fee(TOLL_FEE, new[0], organization.toll_fee, organization);
@@ -135,13 +138,14 @@ pub(super) async fn are_derived_again(
     Ok(!marks.is_empty() && store.get(&marks).await?.iter().any(Option::is_some))
 }
 
-/// Whether a toll or violation on these invoices has a fee: once for each customer. It has another one when all of the earlier
-/// invoice, and so its fee, was credited. A void invoice is not among them.
+/// Whether a toll or violation on these invoices has a fee: once for each customer. It has another one when the earlier invoice, and so its
+/// fee, is void or all of it was credited. A void invoice is not among them. An invoice of the rest after a correction has no line
+/// with a fee, and so is none that had it.
 async fn has_fee(
     store: &dyn Store,
     organization: &Organization,
     customer: CustomerId,
-    invoices: &[InvoiceId],
+    (fee, invoices): (&str, &[InvoiceId]),
 ) -> Result<bool, Error> {
     let keys: Vec<_> = invoices.iter().map(|id| Invoice::key(organization.id, *id)).collect();
     if keys.is_empty() {
@@ -150,7 +154,8 @@ async fn has_fee(
     for record in store.get(&keys).await?.into_iter().flatten() {
         let invoice: Invoice = parse(&record.key, &record.value)?;
         let is_standing = Some(invoice.amount_credited) != invoice.total;
-        if invoice.customer_id == customer && is_standing {
+        let bills_fee = |line: &Line| line.description.as_deref().is_some_and(|text| text.starts_with(fee));
+        if invoice.customer_id == customer && is_standing && invoice.lines.iter().any(bills_fee) {
             return Ok(false);
         }
     }

@@ -284,3 +284,29 @@ fn an_invoice_right_after_a_correction_does_not_bill_the_former_customer() {
     let invoice = make(&late);
     assert!(invoice["customer_id"] == driver && invoice["total"].as_f64().unwrap() >= 50.0, "{invoice}");
 }
+
+#[test]
+fn the_fee_of_a_void_invoice_is_billed_again_also_when_the_toll_was_corrected_meanwhile() {
+    let organization = Server::shared().organization();
+    let path = format!("/admin/v1/organizations/{}", organization.id);
+    organization.server.admin("PATCH", &path, &json!({"toll_fee": 1.5})).ok();
+    let vehicle = organization.vehicle(json!({"plate": "FEE1", "plate_state": "NY"}));
+    let (rental, _) = completed(&organization, &vehicle, ["2026-06-01", "2026-06-05"], 100.0);
+    let header = "transaction_id,occurred_at,agency,plaza,plate,plate_state,transponder_number,amount\n";
+    let import = |amount: u32| {
+        let row = format!("F1,2026-06-02T14:00:00Z,A,,FEE1,NY,,{amount}\n");
+        super::import(&organization, "tolls", "", &(header.to_owned() + &row)).ok();
+    };
+    let bill = || {
+        let body = json!({"rental_id": rental, "with_tolls": true});
+        organization.server.admin("POST", &format!("{path}/invoices/drafts"), &body).ok()
+    };
+    import(5);
+    organization.server.admin("POST", &format!("{path}/tolls/suggestions"), &json!({})).ok();
+    let first = bill();
+    assert_eq!(first["total"], 106.5);
+    import(7);
+    assert_eq!(bill()["total"], 2, "the first invoice has the fee");
+    settle(&organization, first["id"].as_str().unwrap(), "void").ok();
+    assert_eq!(bill()["total"], 106.5, "nobody has it any more");
+}
