@@ -14,6 +14,7 @@ mod config;
 mod confirming;
 #[cfg(test)]
 mod doctor;
+mod draft_all;
 #[cfg(test)]
 mod errors;
 #[cfg(test)]

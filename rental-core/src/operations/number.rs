@@ -5,26 +5,11 @@
 //! The first import also notes in the counter that a statement named the number. From then on a vehicle's write marks the number, so
 //! that what the statement named is derived again.
 
-use crate::store::{Batch, Check, DamagedRow, Key, Prior, Record, Revision, Write};
+use crate::{
+    rows::number::{Counted, NAMED},
+    store::{Batch, Check, DamagedRow, Key, Prior, Record, Revision, Write},
+};
 use bytes::Bytes;
-
-/// The value of the counter of a number that a statement named.
-const NAMED: &[u8] = b"named";
-
-/// The state of a counter.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Counted {
-    revision: Revision,
-    /// Whether a statement named the number.
-    is_named: bool,
-}
-
-impl Counted {
-    /// The state of the counter in this row.
-    pub(crate) fn of(row: &Record) -> Self {
-        Self { revision: row.revision, is_named: !row.value.is_empty() }
-    }
-}
 
 /// Adds to the batch of an import that a counter is as it was read; `None` for one that was not there. Returns its state after the commit.
 pub(crate) fn check_unchanged(batch: &mut Batch, counter: Key, seen: Option<Counted>) -> Counted {

@@ -10,6 +10,7 @@ use crate::{
     resources::{automatic_look_up, toll, vehicle, violation},
     rows::{
         key,
+        number::counter,
         recheck::{self, Marked, Recheck},
     },
     schema::{Effects, Facts, Grounds, IndexPrefix, ResourceSpec},
@@ -80,7 +81,7 @@ async fn of_numbers(
     numbers: Vec<Marked>,
     batch: &mut Batch,
 ) -> Result<Vec<(Marked, u32)>, Error> {
-    let counters: Vec<Key> = numbers.iter().map(|number| key::counter_of_number(organization, *number)).collect();
+    let counters: Vec<Key> = numbers.iter().map(|number| counter(organization, *number)).collect();
     let found = if counters.is_empty() { Vec::new() } else { get_each(store, &counters).await? };
     let (mut marks, mut others) = (Vec::new(), Vec::new());
     for ((number, counter), seen) in numbers.into_iter().zip(counters).zip(found) {

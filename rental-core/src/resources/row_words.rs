@@ -2,7 +2,7 @@
 
 use crate::{
     resources,
-    rows::{Marker, Row, key},
+    rows::{Marker, Row, number},
     store::{DamagedRow, Key, StoreError},
 };
 
@@ -89,7 +89,7 @@ fn meaning(row: &Row<'_>) -> String {
         Row::Billed { organization, source } => {
             format!("the mark that {source} of organization {organization} is billed")
         }
-        Row::Counter { organization, name } if name.starts_with(key::OF_NUMBER) => {
+        Row::Counter { organization, name } if name.starts_with(number::PREFIX) => {
             format!("the changes of a transponder or plate of organization {organization}")
         }
         Row::Counter { organization, name } => {

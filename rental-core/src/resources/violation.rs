@@ -245,7 +245,7 @@ impl Attributable for Violation {
     }
 
     fn bill_review(&self) -> Option<Text> {
-        // A payment of the fleet lowers what is due, not what it costs.
+        // The violation costs the same after the fleet has paid a part of it.
         let paid = self.payment_amount.unwrap_or_default();
         let (billed, cost) = (self.amount_billed, self.amount_due.plus(paid).unwrap_or(Money::MAX));
         let text = format!(

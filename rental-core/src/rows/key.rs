@@ -276,14 +276,6 @@ pub fn counter(organization: OrganizationId, name: &str) -> Key {
     key(Tag::Counter, &[organization.as_bytes(), name.as_bytes()])
 }
 
-/// The first characters of the names of the counters of numbers.
-pub(crate) const OF_NUMBER: &str = "number-";
-
-/// The key of the counter of a transponder or plate.
-pub(crate) fn counter_of_number(organization: OrganizationId, number: Marked) -> Key {
-    counter(organization, &format!("{OF_NUMBER}{}", hex::encode(number.as_bytes())))
-}
-
 /// The key of the mark of a vehicle or number whose tolls and violations must be derived again.
 #[must_use]
 pub fn recheck(organization: OrganizationId, marked: Marked) -> Key {

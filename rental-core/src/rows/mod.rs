@@ -9,6 +9,7 @@ mod decode;
 mod encode;
 mod index_entries;
 pub mod key;
+pub(crate) mod number;
 pub mod outbox;
 pub mod recheck;
 mod row;

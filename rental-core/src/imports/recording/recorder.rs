@@ -5,14 +5,11 @@ use crate::{
     error::Error,
     fleet::{Holders, VehicleMatch},
     imports::{Counts, RowOutcome, statements::DEFAULT_ISSUER},
-    operations::{
-        self,
-        edge::Edge,
-        number::{self, Counted},
-    },
+    operations::{self, edge::Edge, number},
     resources::{organization::Organization, parse},
     rows::{
-        claim, key,
+        claim,
+        number::{Counted, counter},
         recheck::{self, Marked},
     },
     store::{Batch, Commit, DamagedRow, Key, Record, Store, get_one},
@@ -180,7 +177,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
         let new = object.numbers().filter(|number| !self.numbers.contains_key(number));
         let new: Vec<Marked> = new.collect();
         if !new.is_empty() {
-            let counters: Vec<Key> = new.iter().map(|new| key::counter_of_number(self.organization.id, *new)).collect();
+            let counters: Vec<Key> = new.iter().map(|new| counter(self.organization.id, *new)).collect();
             let found = self.store.get(&counters).await?.into_iter().map(|row| row.as_ref().map(Counted::of));
             self.numbers.extend(new.into_iter().zip(found));
         }
@@ -205,9 +202,9 @@ impl<'a, T: Importable> Recorder<'a, T> {
     pub(super) async fn commit_naming(&mut self, mut batch: Batch, named: &HashSet<Marked>) -> Result<bool, Error> {
         let mut counters = HashMap::with_capacity(named.len());
         for number in named {
-            let counter = key::counter_of_number(self.organization.id, *number);
+            let place = counter(self.organization.id, *number);
             let seen = self.numbers.get(number).copied().flatten();
-            counters.insert(counter.clone(), (*number, number::check_unchanged(&mut batch, counter, seen)));
+            counters.insert(place.clone(), (*number, number::check_unchanged(&mut batch, place, seen)));
         }
         match self.commit(batch).await? {
             Commit::Applied => {

@@ -300,10 +300,9 @@ fn the_due_row_of_a_delivery_that_is_given_up_goes_also_when_its_time_is_not_tha
     store.close().expect("the file is whole");
 }
 
-#[test]
-fn an_old_delivery_whose_event_is_damaged_fails() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let server = Server::start_on_file(directory.path(), &[PRIVATE]);
+/// A store whose server is stopped, with an endpoint of an organization, and its receiver.
+fn stopped_with_endpoint(directory: &Path) -> (Receiver, OrganizationId, EndpointId) {
+    let server = Server::start_on_file(directory, &[PRIVATE]);
     let organization = server.organization();
     let receiver = Receiver::start();
     let hook = hook(&organization, &receiver);
@@ -311,6 +310,13 @@ fn an_old_delivery_whose_event_is_damaged_fails() {
     let endpoint = EndpointId::parse(&hook.id).expect("an id");
     drop(organization);
     stop(server);
+    (receiver, owner, endpoint)
+}
+
+#[test]
+fn an_old_delivery_whose_event_is_damaged_fails() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (_receiver, owner, endpoint) = stopped_with_endpoint(directory.path());
     let edge = Past::long_ago();
     let mut batch = Batch::default();
     // A server that was stopped for longer sends the sound one.
@@ -333,14 +339,7 @@ fn an_old_delivery_whose_event_is_damaged_fails() {
 #[test]
 fn a_delivery_whose_event_is_damaged_fails_when_its_retention_ends_while_the_server_runs() {
     let directory = tempfile::tempdir().expect("a directory");
-    let server = Server::start_on_file(directory.path(), &[PRIVATE]);
-    let organization = server.organization();
-    let receiver = Receiver::start();
-    let hook = hook(&organization, &receiver);
-    let owner = OrganizationId::parse(&organization.id).expect("an id");
-    let endpoint = EndpointId::parse(&hook.id).expect("an id");
-    drop(organization);
-    stop(server);
+    let (_receiver, owner, endpoint) = stopped_with_endpoint(directory.path());
     // Due for an hour but 10 s: the attempt at the start finds the damage before the retention ends.
     let seconds = i64::try_from(unix_seconds()).expect("a time") - 3600 + 10;
     let edge = Past::at(seconds * 1000);
