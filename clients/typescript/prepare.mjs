@@ -1,11 +1,17 @@
 // Builds the package when npm installs this folder or packs it: makes the types from ../openapi.json, then compiles.
 // npm does not install the tools of a folder that it links, so this does. It prints nothing unless it fails.
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
+const read = (path) => JSON.parse(readFileSync(new URL(path, import.meta.url), "utf8"));
+// Its own tools: those that somebody has elsewhere are of another version, or lack the types of Node.
+const hasTool = ([name, version]) => {
+  const path = `node_modules/${name}/package.json`;
+  return existsSync(new URL(path, import.meta.url)) && read(path).version === version;
+};
 
 function npm(...words) {
   // npm names the program that runs it, so that no other version is found.
@@ -23,7 +29,7 @@ if (!existsSync(new URL("../openapi.json", import.meta.url))) {
   // A package that was built has everything.
   process.exit(0);
 }
-if (!process.env.PATH?.split(/[:;]/).some((folder) => existsSync(`${folder}/openapi-typescript`) && existsSync(`${folder}/tsc`))) {
+if (!Object.entries(read("package.json").devDependencies).every(hasTool)) {
   npm("install", "--ignore-scripts", "--no-save", "--no-package-lock", "--include=dev", "--no-audit", "--no-fund");
 }
 npm("run", "build");
