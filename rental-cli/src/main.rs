@@ -43,7 +43,7 @@ fn run() -> Result<(), Failure> {
     output::style::apply_color_flag();
     let matches = command_tree::command()
         .try_get_matches()
-        .map_err(|error| failure::synonyms::with_tip(error, &command_tree::command()))?;
+        .map_err(|error| failure::synonyms::with_tip(error, command_tree::command()))?;
     command_tree::dispatch(&matches)
 }
 

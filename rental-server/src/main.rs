@@ -451,9 +451,10 @@ fn announce(base_urls: &[String], token: Option<&Path>) {
     if let Some(base_url) = base_urls.get(1) {
         let _ = writeln!(out, "operators    {base_url}");
     }
-    if let Some(path) = token {
-        let _ = writeln!(out, "admin token  {}", path.display());
-    }
+    let _ = match token {
+        Some(path) => writeln!(out, "admin token  {}", path.display()),
+        None => writeln!(out, "admin token  from RENTAL_ADMIN_TOKEN"),
+    };
     let _ = out.flush();
 }
 

@@ -7,7 +7,7 @@ use clap::{
     Arg, Command,
     builder::{PossibleValue, TypedValueParser, ValueParser},
 };
-use rental_core::{resources::event::EVENT_NAMES, schema::Kind};
+use rental_core::{request::body, resources::event::EVENT_NAMES, schema::Kind};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::{
@@ -136,7 +136,14 @@ impl JsonText {
             }
             _ => {
                 let shapes = "write it as 0 or 0=12.50, where the first line of an invoice is 0, or as toll:NUMBER, violation:NUMBER or rental:BOOKING";
-                format!("\"line\":{}", Self::whole_number(line).map_err(|_| shapes)?.0)
+                let place = Self::whole_number(line).map_err(|_| shapes)?.0;
+                if !place.parse().is_ok_and(|place| (0..body::MOST_LINES).contains(&place)) {
+                    return Err(format!(
+                        "an invoice has at most {} lines, the first of which is 0; if {place} is the number of a toll, write toll:{place}, if it is that of a violation, violation:{place}",
+                        body::MOST_LINES
+                    ));
+                }
+                format!("\"line\":{place}")
             }
         };
         let amount = amount.map(Self::number).transpose()?;

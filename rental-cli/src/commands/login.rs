@@ -10,7 +10,7 @@ use crate::{
     config::{
         private_file,
         profiles::{self, Profiles},
-        settings::{Origin, Secret, Setting, Settings, Source},
+        settings::{Origin, Secret, Setting, Settings, Source, chosen},
     },
     failure::Failure,
     output::{Output, record::Record},
@@ -26,8 +26,7 @@ pub(crate) fn command() -> Command {
     let name = Arg::new("name")
         .value_name("NAME")
         .value_parser(profiles::name)
-        .default_value("default")
-        .help("Profile to store it in");
+        .help("Profile to store it in, instead of the one in use; without any it is `default`");
     let operator = Arg::new("operator")
         .long("operator")
         .action(ArgAction::SetTrue)
@@ -44,9 +43,14 @@ pub(crate) fn command() -> Command {
 
 /// Runs it.
 pub(crate) fn run(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
-    let name = matches.get_one::<String>("name").map_or("default", String::as_str);
+    let profiles = Profiles::load()?;
+    let in_use = chosen(matches, &profiles).map(|chosen| chosen.value);
+    let name = matches.get_one::<String>("name").cloned().or(in_use).unwrap_or_else(|| "default".to_owned());
+    let name =
+        profiles::name(&name).map_err(|wrong| Failure::Usage(format!("the name of the profile {name} {wrong}")))?;
+    let name = name.as_str();
     let access = if matches.get_flag("operator") { Access::Operator } else { Access::Organization };
-    let known = Profiles::load()?.all().find(|(known, _)| *known == name).map(|(_, profile)| profile.clone());
+    let known = profiles.all().find(|(known, _)| *known == name).map(|(_, profile)| profile.clone());
     let mut settings = Settings::without_file(matches)?;
     let url = known.and_then(|profile| profile.base_url).filter(|_| settings.base_url.origin == Origin::Default);
     if let Some(value) = url {

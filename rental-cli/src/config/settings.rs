@@ -170,7 +170,7 @@ impl Settings {
 }
 
 /// The profile that the flag, the environment or the configuration file chooses.
-fn chosen(matches: &ArgMatches, profiles: &Profiles) -> Option<Setting<String>> {
+pub(crate) fn chosen(matches: &ArgMatches, profiles: &Profiles) -> Option<Setting<String>> {
     if let Some(name) = matches.get_one::<String>("profile") {
         return Some(Setting { value: name.clone(), origin: Origin::Flag("profile") });
     }

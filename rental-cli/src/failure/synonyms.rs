@@ -1,8 +1,8 @@
-//! Other words for commands, so that an unknown command leads to the one that was meant. clap finds only words with
-//! similar letters: `blocks` for `bookings`.
+//! Other words for commands and flags, so that an unknown one leads to the one that was meant. clap finds only words with
+//! similar letters: `blocks` for `bookings`, `--plate` for `--rate`.
 
 use clap::{
-    Command, Error,
+    Arg, Command, Error,
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
@@ -34,20 +34,71 @@ const SYNONYMS: &[(&[&str], &str)] = &[
     (&["assign", "charge"], "attach"),
 ];
 
-/// Names in the tip of an unknown command the one that was meant.
-pub(crate) fn with_tip(mut error: Error, tree: &Command) -> Error {
-    if error.kind() != ErrorKind::InvalidSubcommand {
-        return error;
-    }
-    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return error };
+/// Words that people try for flags, and the flags that they mean. A flag counts where the command has it.
+const FLAGS: &[(&[&str], &str)] = &[
+    (&["from", "start"], "start-date"),
+    (&["to", "until", "end"], "end-date"),
+    (&["car"], "vehicle"),
+    (&["driver", "renter", "client"], "customer"),
+    (&["amount"], "line"),
+    (&["price"], "final-price"),
+    (&["price"], "daily-rate"),
+    (&["tag", "transponder"], "transponder-number"),
+    (&["port", "host", "server", "address"], "base-url"),
+    (&["force", "confirm"], "yes"),
+    (&["format", "output"], "json"),
+    (&["fields", "select"], "columns"),
+];
+
+/// Names in the tip of an unknown command or flag the one that was meant.
+pub(crate) fn with_tip(mut error: Error, mut tree: Command) -> Error {
+    tree.build();
     let usage = match error.get(ContextKind::Usage) {
         Some(ContextValue::StyledStr(usage)) => usage.to_string(),
         _ => String::new(),
     };
-    if let Some(meant) = meant(word, group(tree, &usage)) {
-        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![meant.to_owned()]));
+    let command = named(&tree, &usage);
+    match (error.kind(), error.get(ContextKind::InvalidSubcommand), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::InvalidSubcommand, Some(ContextValue::String(word)), _) => {
+            if let Some(meant) = meant(word, command) {
+                error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![meant.to_owned()]));
+            }
+        }
+        (ErrorKind::UnknownArgument, _, Some(ContextValue::String(flag))) => {
+            let tip = match meant_flags(flag, command) {
+                flags if !flags.is_empty() => Some(ContextValue::Strings(flags)),
+                _ => error.get(ContextKind::SuggestedArg).filter(|found| is_similar(flag, found)).cloned(),
+            };
+            // The usage of clap has the flag that it found.
+            error.insert(ContextKind::Usage, ContextValue::StyledStr(command.clone().render_usage()));
+            match tip {
+                Some(tip) => error.insert(ContextKind::SuggestedArg, tip),
+                None => error.remove(ContextKind::SuggestedArg),
+            };
+        }
+        _ => {}
     }
     error
+}
+
+/// The flags of a command that an unknown one means: those that have all its words (`--rate`: `--daily-rate`), else what people call so.
+fn meant_flags(unknown: &str, command: &Command) -> Vec<String> {
+    let unknown = unknown.trim_start_matches('-').to_lowercase();
+    let known: Vec<&str> =
+        command.get_arguments().filter(|flag| !flag.is_hide_set()).filter_map(Arg::get_long).collect();
+    let has_words = |flag: &&&str| unknown.split('-').all(|word| flag.split('-').any(|own| own == word));
+    let with_words: Vec<String> = known.iter().filter(has_words).map(|flag| format!("--{flag}")).collect();
+    if !with_words.is_empty() {
+        return with_words;
+    }
+    let others = FLAGS.iter().filter(|(words, flag)| words.contains(&unknown.as_str()) && known.contains(flag));
+    others.map(|(_, flag)| format!("--{flag}")).collect()
+}
+
+/// Whether a flag that clap found begins as the unknown one does.
+fn is_similar(unknown: &str, found: &ContextValue) -> bool {
+    let first = |flag: &str| flag.trim_start_matches('-').chars().next().map(|letter| letter.to_ascii_lowercase());
+    matches!(found, ContextValue::String(found) if first(found) == first(unknown))
 }
 
 /// The subcommand of a command that a word means.
@@ -57,10 +108,10 @@ fn meant(word: &str, group: &Command) -> Option<&'static str> {
     known.map(|(_, name)| *name).find(|name| group.find_subcommand(name).is_some())
 }
 
-/// The command whose subcommand is unknown, by its usage: `Usage: rental-cli vehicles [OPTIONS] <COMMAND>`.
-fn group<'a>(tree: &'a Command, usage: &str) -> &'a Command {
+/// The command with an unknown word, by its usage: `Usage: rental-cli vehicles [OPTIONS] <COMMAND>`.
+fn named<'a>(tree: &'a Command, usage: &str) -> &'a Command {
     let words = usage.split_whitespace().skip_while(|word| *word != tree.get_name()).skip(1);
     words
-        .map_while(|word| Some(word).filter(|word| !word.starts_with(['[', '<'])))
+        .map_while(|word| Some(word).filter(|word| !word.starts_with(['[', '<', '-'])))
         .fold(tree, |command, word| command.find_subcommand(word).unwrap_or(command))
 }

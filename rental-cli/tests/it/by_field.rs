@@ -274,6 +274,16 @@ fn a_toll_is_credited_by_its_number() {
     assert!(ran.stderr.contains("this invoice does not bill toll 612-9"), "{}", ran.stderr);
 }
 
+#[test]
+fn a_number_that_is_no_place_of_a_line_is_taken_for_that_of_a_toll() {
+    for (line, is_place) in [("61231234567", false), ("200", false), ("199", true)] {
+        let server = FakeServer::new(vec![]);
+        let ran = server.run(&["invoices", "credit", "0190d0f2-7c3a-7cc0-8000-000000000001", "--line", line]);
+        assert_ne!(ran.code, Some(0), "{line}");
+        assert_eq!(ran.stderr.contains(&format!("write toll:{line}")), !is_place, "{}", ran.stderr);
+    }
+}
+
 /// Runs a command that ends after the look-up.
 #[track_caller]
 fn refused(words: &[&str], answer: &str) -> Ran {

@@ -43,6 +43,25 @@ fn login_checks_a_key_and_stores_it_for_its_owner() {
 }
 
 #[test]
+fn login_without_a_name_stores_in_the_profile_in_use() {
+    let home = tempfile::tempdir().unwrap();
+    let server = FakeServer::new(vec![ok(ME), ok(ME), ok(ME)]);
+    let keys = home.path().join(".config/rental/keys");
+    for (args, file) in [
+        (&["login", "staging"][..], "staging.api-key"),
+        // The first profile is the default.
+        (&["login"], "staging.api-key"),
+        (&["login", "--profile", "other"], "other.api-key"),
+    ] {
+        let _ = fs::remove_dir_all(&keys);
+        let ran = with_stdin(&server, home.path(), args, "rk_live_typed\n");
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        check_private(&keys.join(file), "rk_live_typed\n");
+        assert_eq!(fs::read_dir(&keys).unwrap().count(), 1, "{args:?}");
+    }
+}
+
+#[test]
 fn a_key_that_does_not_work_is_not_stored() {
     let home = tempfile::tempdir().unwrap();
     let server = FakeServer::new(vec![error(401, "", "authentication_error", "api_key_invalid")]);

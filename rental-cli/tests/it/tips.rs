@@ -27,6 +27,32 @@ fn a_word_of_another_program_leads_to_the_command() {
 }
 
 #[test]
+fn a_flag_of_another_name_leads_to_the_one_of_the_command() {
+    for (line, tip) in [
+        (&["vehicles", "create", "--name", "X", "--rate", "5"][..], Some("'--daily-rate'")),
+        (&["customers", "create", "--name", "Ada"], Some("'--full-name'")),
+        (&["rentals", "create", "--from", "2026-06-01"], Some("'--start-date'")),
+        (&["rentals", "create", "--date", "2026-06-01"], Some("'--start-date', '--end-date'")),
+        (&["vehicles", "list", "--server", "x"], Some("'--base-url'")),
+        (&["vehicles", "update", "X", "--colour", "red"], Some("'--color'")),
+        (&["tolls", "import", "--org", "X", "f.csv"], Some("'--organization'")),
+        (&["invoices", "pay", "1", "--amount", "5"], None),
+        (&["vehicles", "list", "--zzz"], None),
+    ] {
+        let ran = Ran::of(&mut cli(line));
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{line:?}");
+        let found = ran
+            .stderr
+            .lines()
+            .find(|text| text.contains("tip:"))
+            .and_then(|text| text.split_once(": ")?.1.split_once(": "));
+        assert_eq!(found.map(|(_, tip)| tip), tip, "{line:?}: {}", ran.stderr);
+        let usage = format!("Usage: rental-cli {} {} ", line[0], line[1]);
+        assert!(ran.stderr.contains(&usage) && !ran.stderr.contains("--plate <TEXT>"), "{line:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn what_settles_an_invoice_says_the_next_step() {
     let organization = "0190d0f2-7c3a-7cc0-8000-000000000000";
     let page = |object: &str| format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{object}]}}"#);

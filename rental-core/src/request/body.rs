@@ -20,7 +20,7 @@ mod verb;
 pub(crate) use fields::READINGS;
 pub(crate) use members::Members;
 pub(crate) use suggestion::{did_you_mean, shorten};
-pub use verb::Verb;
+pub use {lines::MOST_LINES, verb::Verb};
 
 use crate::error::{Error, FieldCode, FieldError, FieldErrors};
 

@@ -355,6 +355,9 @@ fn the_admin_token_is_made_once_for_its_owner_alone() {
         tokens.push(token);
     }
     assert_eq!(tokens[0], tokens[1]);
+    // One from the environment is used instead, and the server says so.
+    let mut program = Program::start(directory.path(), &ANY_PORT, &[("RENTAL_ADMIN_TOKEN", ADMIN_TOKEN)]);
+    assert_eq!(program.line_with("admin token"), "admin token  from RENTAL_ADMIN_TOKEN");
 }
 
 #[test]

@@ -59,6 +59,13 @@ pub(super) fn time_of_day(text: &str) -> Option<u32> {
     (minute < 60 && second < 60).then_some(hour * 3600 + minute * 60 + second)
 }
 
+/// Whether a time of New York's lists lost its A or P: of `0843` nobody knows whether it is in the morning or in the evening. `0015` and
+/// `1743` are times of a clock with 24 hours.
+pub(super) fn lost_its_half(text: &str) -> bool {
+    let text = text.trim();
+    text.len() == 4 && number(text).is_some_and(|clock| (100..1300).contains(&clock))
+}
+
 /// Hour, minute and second of `7:52`, `07:52:10`, `07:52:10.000`, `0752`.
 fn parts_of_time(clock: &str) -> Option<(u32, u32, u32)> {
     if clock.len() == 4 && !clock.contains(':') {
@@ -155,6 +162,16 @@ mod tests {
         }
         for text in ["", "-", "24:00", "13:00 PM", "00:15P", "12:60", "1:2", "752A", "AM", "1:00:61", "x", "0７52"] {
             assert_eq!(time_of_day(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn four_digits_without_a_or_p_can_be_in_the_morning_or_in_the_evening() {
+        for text in ["0843", " 0100 ", "1259"] {
+            assert!(lost_its_half(text), "{text}");
+        }
+        for text in ["0843A", "0015", "1300", "1743", "08:43", "843", "", "-843"] {
+            assert!(!lost_its_half(text), "{text}");
         }
     }
 

@@ -34,7 +34,7 @@ pub struct ViolationRow {
     pub respond_by: Option<Date>,
     /// `issue_date` as a date; `None` when it is no valid date, such as `51/71/2004`.
     pub issued_on: Option<Date>,
-    /// The instant of the violation; `None` when `violation_time` is no time of day.
+    /// The instant of the violation; `None` when `violation_time` is no time of day, or can be one in the morning and one in the evening.
     pub issued_at: Option<Timestamp>,
     /// Where the clocks are that showed the time; `None` without a date.
     pub time_zone: Option<Zone>,
@@ -49,7 +49,7 @@ impl StatementRow for ViolationRow {
         let (issue_date, violation_time) = (values.text(Field::Date)?, values.text(Field::Time)?);
         let order = values.plan.mapping.order.unwrap_or(Order::YearMonthDay);
         let issued_on = issue_date.as_deref().and_then(|given| time::date(given, order));
-        let seconds = violation_time.as_deref().and_then(time::time_of_day);
+        let seconds = violation_time.as_deref().filter(|time| !time::lost_its_half(time)).and_then(time::time_of_day);
         let local = values.plan.zone.zip(issued_on).zip(seconds);
         let mut row = Self {
             summons_number,

@@ -1,7 +1,7 @@
 //! The lines of a credit note. A request names the place of a line of the invoice; the rest of a stored line comes from there.
 
 use super::{
-    lines::MOST,
+    lines::MOST_LINES,
     members::members,
     plain_value::one_value,
     suggestion::{did_you_mean, shorten},
@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 /// The members of a line, in the order of its struct, and whether a POST takes them.
 const MEMBERS: [(&str, Kind, bool); 7] = [
-    ("line", Kind::Integer(0, MOST as i64 - 1), true),
+    ("line", Kind::Integer(0, MOST_LINES as i64 - 1), true),
     ("description", Kind::Name(255), false),
     ("amount", Kind::Money, true),
     ("rebill", Kind::Boolean, true),
@@ -27,8 +27,8 @@ type Line = Vec<(&'static str, FieldValue)>;
 pub(super) fn check(raw: &RawValue, verb: Verb, digits: u32) -> Result<FieldValue, (String, String)> {
     let whole = |rule: &str| (String::new(), rule.to_owned());
     let given: Vec<&RawValue> = serde_json::from_str(raw.get()).map_err(|_| whole("must be a list of lines"))?;
-    if given.is_empty() || given.len() > MOST {
-        return Err(whole(&format!("must hold 1 to {MOST} lines; leave it out to credit all that is left")));
+    if given.is_empty() || given.len() > MOST_LINES {
+        return Err(whole(&format!("must hold 1 to {MOST_LINES} lines; leave it out to credit all that is left")));
     }
     let lines: Result<Vec<Line>, _> = given.iter().enumerate().map(|(at, raw)| line(at, raw, verb, digits)).collect();
     lines.map(FieldValue::Objects)

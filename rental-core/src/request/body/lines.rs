@@ -10,7 +10,7 @@ use crate::{schema::Kind, value::FieldValue};
 use serde_json::value::RawValue;
 
 /// Most lines in an invoice.
-pub(super) const MOST: usize = 200;
+pub const MOST_LINES: usize = 200;
 
 /// What a line can bill: the member with the id, and the resource.
 const SOURCES: [(&str, &str); 3] = [("rental_id", "rental"), ("toll_id", "toll"), ("violation_id", "violation")];
@@ -25,8 +25,8 @@ type Line = Vec<(&'static str, FieldValue)>;
 pub(super) fn check(raw: &RawValue, verb: Verb, digits: u32) -> Result<FieldValue, (String, String)> {
     let whole = |rule: &str| (String::new(), rule.to_owned());
     let given: Vec<&RawValue> = serde_json::from_str(raw.get()).map_err(|_| whole("must be a list of lines"))?;
-    if given.is_empty() || given.len() > MOST {
-        return Err(whole(&format!("must hold 1 to {MOST} lines")));
+    if given.is_empty() || given.len() > MOST_LINES {
+        return Err(whole(&format!("must hold 1 to {MOST_LINES} lines")));
     }
     let lines: Result<Vec<Line>, _> = given.iter().enumerate().map(|(at, raw)| line(at, raw, verb, digits)).collect();
     lines.map(FieldValue::Objects)

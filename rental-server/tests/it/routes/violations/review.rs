@@ -73,3 +73,18 @@ fn the_amount_of_a_violation_that_was_paid_is_what_can_be_billed() {
     let path = format!("/admin/v1/organizations/{}/violations/suggestions", organization.id);
     assert_eq!(amounts(&path, organization.server.admin("GET", &path, &Value::Null).ok()), expected);
 }
+
+/// Of a time that has lost its A or P nobody knows in which half of the day it was.
+#[test]
+fn a_time_without_a_or_p_is_none() {
+    let organization = Server::shared().organization();
+    let file = "plate,state,summons_number,issue_date,violation_time,violation,fine_amount\n\
+                HALF1,NY,4000000001,06/09/2026,0843,NO PARKING,65\n\
+                HALF1,NY,4000000002,06/09/2026,0843A,NO PARKING,65\n\
+                HALF1,NY,4000000003,06/09/2026,1743,NO PARKING,65\n";
+    import(&organization, "violations", "", file).ok();
+    let page = organization.get("/v1/violations/review").ok();
+    let mut found: Vec<_> = page["data"].as_array().unwrap().iter().map(|row| row["when"].as_str().unwrap()).collect();
+    found.sort_unstable();
+    assert_eq!(found, ["2026-06-09", "2026-06-09 08:43 -04:00", "2026-06-09 17:43 -04:00"]);
+}
