@@ -47,6 +47,7 @@ const REFERENCES: [(&str, &str); 11] = [
 pub(crate) fn offered(command: Command) -> Command {
     let command = command.mut_args(|arg| match arg.get_id().as_str() {
         "profile" | "save_profile" => named_profiles(arg),
+        "lines" => arg.add(billed()),
         id => match REFERENCES.iter().find(|(known, _)| *known == id) {
             Some((_, plural)) => arg.add(ids(plural)),
             None => arg,
@@ -78,6 +79,20 @@ pub(super) fn ids(plural: &'static str) -> ArgValueCompleter {
             Some(found)
         });
         found.unwrap_or_default()
+    })
+}
+
+/// Offers what a line of an invoice or credit note bills: `toll:`, and behind it the numbers of tolls.
+fn billed() -> ArgValueCompleter {
+    const SOURCES: [(&str, &str); 3] = [("rental:", "rentals"), ("toll:", "tolls"), ("violation:", "violations")];
+    ArgValueCompleter::new(|current: &OsStr| {
+        let Some(current) = current.to_str() else { return Vec::new() };
+        let Some((source, plural)) = SOURCES.iter().find(|(source, _)| current.starts_with(source)) else {
+            let begun = SOURCES.iter().filter(|(source, _)| source.starts_with(current));
+            return begun.map(|(source, _)| CompletionCandidate::new(source)).collect();
+        };
+        let found = listed(plural, false).unwrap_or_default().into_iter().map(|one| one.add_prefix(source));
+        found.filter(|one| one.get_value().to_string_lossy().starts_with(current)).collect()
     })
 }
 

@@ -11,7 +11,7 @@ use crate::{
     failure::Failure,
     output::{self, Output},
 };
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command, ValueHint};
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
@@ -43,8 +43,12 @@ pub(crate) fn command() -> Command {
             sub("set", "Create or change a profile; '' removes a setting", &set)
                 .arg(name().required(true))
                 .arg(text("organization", "ID").help("Organization for commands that need one"))
-                .arg(text("admin-token-file", "FILE").help("File that holds the admin token"))
-                .arg(text("api-key-file", "FILE").help("File that holds an API key")),
+                .arg(
+                    text("admin-token-file", "FILE")
+                        .value_hint(ValueHint::FilePath)
+                        .help("File that holds the admin token"),
+                )
+                .arg(text("api-key-file", "FILE").value_hint(ValueHint::FilePath).help("File that holds an API key")),
         )
         .subcommand(sub("use", "Make a profile the default", &choose).arg(name().required(true)))
         .subcommand(sub("list", "List profiles", &list).arg(fields::columns_among(PROFILE)))

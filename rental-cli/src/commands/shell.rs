@@ -10,12 +10,13 @@ use clap_complete::{Shell, env::Shells};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// bash begins a new word at `@` and `:`, so that the program would be asked for the end of an email address or URL.
+/// bash begins a new word at `@` and `:`, so that the program would be asked for the end of an email address, a URL, `redb:PATH` or
+/// `toll:NUMBER`.
 const WORDS_OF_BASH: &str = r#"
 _rental_cli_complete() {
     local line=${COMP_LINE:0:COMP_POINT}
     local typed=${line##*[[:space:]]} joined= at=$COMP_CWORD reply
-    if [[ $typed == ?*@* || $typed == http*:* ]]; then
+    if [[ $typed == ?*@* || $typed == ?*:* ]]; then
         while [[ $joined != "$typed" && at -gt 0 ]]; do
             joined=${COMP_WORDS[at]}$joined
             at=$((at - 1))

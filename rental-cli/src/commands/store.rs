@@ -57,7 +57,7 @@ fn command() -> Command {
         "rental-cli store restore old.backup --to redb:rental.redb --erased redb:/var/lib/rental/damaged.redb",
     ];
     let url = |about| {
-        let file = Arg::new("url").value_name("URL").required(true).value_parser(place::parse_file);
+        let file = place::completed(Arg::new("url").value_name("URL").required(true).value_parser(place::parse_file));
         Command::new("").about(about).arg(file.help(format!("Store file, {}", file_forms())))
     };
     let command =
@@ -68,14 +68,14 @@ fn command() -> Command {
                 Command::new("restore")
                     .about("Create a store from a backup")
                     .arg(path("file", "FILE", "Backup file"))
-                    .arg(
+                    .arg(place::completed(
                         Arg::new("to")
                             .long("to")
                             .value_name("URL")
                             .required(true)
                             .value_parser(place::parse)
                             .help(format!("Store to create, {}; it must not exist yet", forms())),
-                    )
+                    ))
                     .arg(Arg::new("erased").long("erased").value_name("FROM").action(ArgAction::Append).help(
                         "Newer store (URL) or backup (path): people on its list of erased people are erased again",
                     )),

@@ -148,7 +148,9 @@ impl Output {
                 chosen.chain(record.fields().filter(|(name, _)| is_secret(name) && left(name))).collect()
             }
         };
-        print(&table::fields(spec, &fields, self.clock(), self.paint))
+        // Also when its column is not chosen: it decides how amounts are written.
+        let currency = record.text("currency").or_else(|| record.text("default_currency"));
+        print(&table::fields(spec, &fields, currency.as_deref(), (self.clock(), self.paint)))
     }
 
     /// Prints one object that this program built.
@@ -192,7 +194,8 @@ impl Output {
 
     /// Prints names and values of an object without a description.
     pub(crate) fn fields(&self, fields: &[(String, Option<String>)]) -> Result<(), Failure> {
-        print(&table::fields(None, fields, self.clock(), self.paint))
+        let currency = fields.iter().find(|(name, _)| name == "currency").and_then(|(_, text)| text.as_deref());
+        print(&table::fields(None, fields, currency, (self.clock(), self.paint)))
     }
 
     /// A cell with a time: local on a terminal, else as the API gives it.

@@ -130,11 +130,10 @@ pub(crate) fn plain(names: &[&str], rows: &[Vec<String>], width: Option<usize>, 
 pub(crate) fn fields(
     spec: Option<&ResourceSpec>,
     fields: &[(String, Option<String>)],
-    clock: Option<Clock>,
-    paint: Paint,
+    currency: Option<&str>,
+    (clock, paint): (Option<Clock>, Paint),
 ) -> String {
     let form = |name: &str| spec.and_then(|spec| Some(Form::of(spec, spec.field(name)?))).unwrap_or(Form::Text);
-    let currency = || fields.iter().find(|(name, _)| name == "currency").and_then(|(_, currency)| currency.clone());
     let longest = fields.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
     let line = |(name, value): &(String, Option<String>)| {
         let Some(clock) = clock else { return format!("{name}\t{}\n", tsv_cell(value.as_deref().unwrap_or(""))) };
@@ -142,14 +141,13 @@ pub(crate) fn fields(
         let name_shown = paint.with(style::HEADING, &format!("{name}:"));
         let form = form(name);
         let is_text = spec.and_then(|spec| spec.field(name)).is_some_and(|field| matches!(field.kind, Kind::Text(_)));
-        let inside =
-            value.as_deref().filter(|_| !is_text).and_then(|json| nested::lines(json, clock, currency().as_deref()));
+        let inside = value.as_deref().filter(|_| !is_text).and_then(|json| nested::lines(json, clock, currency));
         if let Some(lines) = inside {
             return format!("{name_shown}\n{lines}");
         }
         let shown = value.as_ref().map_or_else(
             || columns::absent(form).to_owned(),
-            |text| columns::shown(form, text, currency, |time| clock.long(time)),
+            |text| columns::shown(form, text, || currency.map(str::to_owned), |time| clock.long(time)),
         );
         format!("{name_shown}{padding}{}\n", paint.status(&shown))
     };
@@ -298,7 +296,7 @@ mod tests {
         assert_eq!(text, "ID  EVENTS\n1   [\"rental.created\"]\n2   (all)\n");
         let shown = [("events".into(), None), ("url".into(), None)];
         assert_eq!(
-            fields(Some(&webhook_endpoint::SPEC), &shown, Some(clock()), Paint::NONE),
+            fields(Some(&webhook_endpoint::SPEC), &shown, None, (Some(clock()), Paint::NONE)),
             "events: (all)\nurl:    -\n"
         );
     }

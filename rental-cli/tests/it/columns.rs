@@ -208,3 +208,13 @@ fn a_list_of_no_objects_is_refused_with_what_to_do() {
     let ran = Ran::of(&mut cli(&["vehicles", "list", "--limit", "0"]));
     assert!(ran.code == Some(2) && ran.stderr.contains("from 1 on, such as 50; --all lists all"), "{}", ran.stderr);
 }
+
+/// The currency decides how amounts are written, also when its column is not chosen.
+#[test]
+fn chosen_amounts_of_an_object_have_the_decimals_of_its_currency() {
+    let answer = r#"{"object":"vehicle","id":"1","name":"Cart","daily_rate":95,"deposit_amount":300,"currency":"EUR"}"#;
+    let server = FakeServer::new(vec![ok(answer)]);
+    let mut command = server.command(&["vehicles", "get", ID, "--columns", "name,daily_rate"]);
+    let (_, shown) = terminal::run(&mut command, 80);
+    assert!(shown.contains("95.00 EUR") && !shown.contains("currency"), "{shown}");
+}

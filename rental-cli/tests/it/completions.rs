@@ -43,6 +43,8 @@ const LINES: &[(&str, &[&str], &str)] = &[
     ("rental-cli rentals get B", &["B-1001"], "0190d0f2-7c3a-7cc0-8000-000000000001"),
     ("rental-cli tolls get 6", &["61231234567"], "0190d0f2-7c3a-7cc0-8000-000000000001"),
     ("rental-cli violations get 9", &["9123456789"], "0190d0f2-7c3a-7cc0-8000-000000000001"),
+    ("rental-cli invoices create --line t", &["toll:"], "violation:"),
+    ("rental-cli store check re", &["redb:"], "postgres://"),
     ("rental-cli api ", &["GET", "POST", "PUT", "PATCH", "DELETE"], "get"),
     ("rental-cli api GET /v1/v", &["/v1/vehicles", "/v1/violations"], "/v1/rentals"),
     ("rental-cli api GET /", &["/v1/availability", "/v1/me", "/admin/v1/organizations"], "/v1/organizations"),
@@ -142,9 +144,12 @@ fn bash_completes_commands_flags_and_values_at_every_level() {
 
 /// bash itself begins a new word at `@` and `:`, so a person has to press TAB.
 #[test]
-fn bash_completes_an_email_address_and_a_url_after_their_signs() {
+fn bash_completes_words_with_at_signs_and_colons() {
     bash_completes_on_tab("customers get ada.okafor@ex", "ada.okafor@example.com", ANY);
     bash_completes_on_tab("webhook-endpoints get https://ex", "https://example.com/hooks", ENDPOINTS);
+    bash_completes_on_tab("invoices create --line toll:6", "toll:61231234567", ANY);
+    bash_completes_on_tab("store check redb:/et", "redb:/etc/", ANY);
+    bash_completes_on_tab("config set x --admin-token-file /et", "file /etc/", ANY);
 }
 
 #[track_caller]

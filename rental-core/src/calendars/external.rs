@@ -63,7 +63,9 @@ pub fn read_calendar(bytes: &[u8], reading: &Reading<'_>) -> Result<Vec<External
         return Err(format!("it is larger than {MOST_BYTES} bytes"));
     }
     let text = text_of(bytes).ok_or("it is not text in UTF-8")?;
-    let text = lines::reduced(checked(&text)?)?;
+    let whole = checked(&text)?;
+    let text = lines::reduced(whole)?;
+    check_not_silent(whole)?;
     let (mut parser, mut found) = (Parser::new(&text), BTreeMap::new());
     loop {
         match parser.entry() {
@@ -112,6 +114,24 @@ fn checked(text: &str) -> Result<&str, String> {
         return Err("it does not end with END:VCALENDAR: it was cut off".into());
     }
     Ok(text)
+}
+
+/// Checks a calendar without events, after which every known one is gone: it must be one by RFC 5545, 3.6 (many lack one of the two), and
+/// not state the times in another way.
+fn check_not_silent(text: &str) -> Result<(), String> {
+    let has = |start: &str| {
+        text.lines().any(|line| line.get(..start.len()).is_some_and(|own| own.eq_ignore_ascii_case(start)))
+    };
+    if has("BEGIN:VEVENT") {
+        return Ok(());
+    }
+    if has("BEGIN:VFREEBUSY") {
+        return Err("it has VFREEBUSY and no events: give the address of a calendar with events (VEVENT)".into());
+    }
+    if !has("VERSION") && !has("PRODID") {
+        return Err("it has no events, no VERSION and no PRODID: it is not a whole calendar".into());
+    }
+    Ok(())
 }
 
 /// Adds the events of one calendar.

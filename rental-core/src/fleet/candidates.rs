@@ -253,7 +253,8 @@ pub(crate) async fn rentals_of_days(
 }
 
 /// Of vehicles that are out by the status of a rental, those that are out by all their rentals, with the planned day of the
-/// return. A later recorded pickup shows that the vehicle came back before, also when nobody recorded that return.
+/// return. A later recorded pickup shows that the vehicle came back before, also when nobody recorded that return; and so does, when
+/// the planned return is over, a completed rental of later days.
 ///
 /// # Errors
 /// The store is not available.
@@ -270,8 +271,11 @@ pub(crate) async fn vehicles_still_out(
         let entries = all_sound(entries)?;
         seen.push(entries.iter().filter_map(|entry| entry.key.id()).map(RentalId::from_uuid).collect());
     }
-    // The rental with the latest recorded pickup has the vehicle. The others are compared with those that came after them.
-    let is_last = |at: &usize| seen[*at].first() == Some(&out[*at].rental);
+    // Until its planned return, the rental with the latest recorded pickup has the vehicle. The others are compared with those that
+    // came after them.
+    let today = now.day_number();
+    let is_due = |at: &usize| out[*at].last.is_none_or(|last| last <= today);
+    let is_last = |at: &usize| seen[*at].first() == Some(&out[*at].rental) && !is_due(at);
     let (last, compared): (Vec<usize>, Vec<usize>) = (0..seen.len()).partition(is_last);
     let ids = |at: &usize| {
         let other = seen[*at].iter().filter(|id| **id != out[*at].rental);
@@ -286,13 +290,19 @@ pub(crate) async fn vehicles_still_out(
         let rental = parse::<Rental>(&record.key, &record.value)?;
         rentals.insert(rental.id, rental);
     }
-    let is_out = |at: &usize| {
-        let VehicleOut { vehicle, rental, .. } = out[*at];
-        let of_vehicle: Vec<Rental> = ids(at).iter().filter_map(|id| rentals.get(id)).cloned().collect();
-        is_still_out(&of_vehicle, vehicle, rental, now)
-    };
-    let compared = compared.into_iter().filter(is_out);
-    Ok(last.into_iter().chain(compared).map(|at| out[at]).collect())
+    let mut still_out: Vec<VehicleOut> = last.into_iter().map(|at| out[at]).collect();
+    for at in compared {
+        let VehicleOut { vehicle, rental, .. } = out[at];
+        let mut of_vehicle: Vec<Rental> = ids(&at).iter().filter_map(|id| rentals.get(id)).cloned().collect();
+        let since = rentals.get(&rental).filter(|_| is_due(&at)).and_then(|rental| telling_days(rental, today));
+        if let Some(since) = since {
+            add_new(&mut of_vehicle, rentals_between(store, organization, vehicle, since, TELLING).await?);
+        }
+        if is_still_out(&of_vehicle, vehicle, rental, now) {
+            still_out.push(out[at]);
+        }
+    }
+    Ok(still_out)
 }
 
 /// The look-up entries of the rentals of a vehicle with recorded times until an instant, the latest first.

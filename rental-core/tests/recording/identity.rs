@@ -217,6 +217,33 @@ fn the_same_row_is_known_after_the_history_of_its_tag_was_corrected() {
     assert_eq!(import(&store, &edge, &[other]).invalid, 1);
 }
 
+/// The amount of one would replace that of the other.
+#[test]
+fn a_row_by_tag_and_one_by_plate_are_one_only_if_a_vehicle_has_both() {
+    let by_tag = TollRow { plate: None, transponder_number: Some(text("00412345678")), ..charge(1, "6.94") };
+    let by_plate = charge(1, "3.00");
+    for (vehicles, is_one) in [
+        (&[][..], false),
+        (&[&br#"{"name":"A","transponder_number":"00412345678"}"#[..]][..], false),
+        (&[br#"{"name":"A","plate":"ABC1234"}"#], false),
+        (&[br#"{"name":"A","transponder_number":"00412345678"}"#, br#"{"name":"B","plate":"ABC1234"}"#], false),
+        (&[br#"{"name":"A","transponder_number":"00412345678","plate":"ABC1234"}"#], true),
+    ] {
+        for rows in [[&by_tag, &by_plate], [&by_plate, &by_tag]] {
+            let (store, edge) = (empty(), Ids::default());
+            vehicles.iter().for_each(|body| vehicle(&store, &edge, body));
+            import(&store, &edge, std::slice::from_ref(rows[0]));
+            let counts = import(&store, &edge, std::slice::from_ref(rows[1]));
+            assert_eq!(
+                (counts.updated == 1, counts.invalid == 1),
+                (is_one, !is_one),
+                "{vehicles:?}: {:?}",
+                counts.errors
+            );
+        }
+    }
+}
+
 #[test]
 fn equal_rows_without_number_and_time_are_listed_for_review() {
     let (store, edge) = (empty(), Ids::default());

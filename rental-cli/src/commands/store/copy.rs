@@ -15,7 +15,7 @@ use std::{
 
 pub(super) fn command() -> Command {
     let place = |id: &'static str, help: String| {
-        Arg::new(id).long(id).value_name("URL").required(true).value_parser(place::parse).help(help)
+        place::completed(Arg::new(id).long(id).value_name("URL").required(true).value_parser(place::parse).help(help))
     };
     Command::new("copy")
         .about("Copy a store to another engine and verify the copy; all servers of both must be stopped")

@@ -6,8 +6,15 @@ use crate::{
     edge,
     failure::Failure,
 };
+use clap::Arg;
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _};
 use rental_core::store::{self, Absent, Access, Damaged, Engine, Environment, Opening, Scheme, WrongUrl, url_forms};
-use std::{ffi::OsString, path::Path, sync::Arc, time::Duration};
+use std::{
+    ffi::{OsStr, OsString},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
 use tokio::runtime::{Builder, Runtime};
 
 /// Cache of an open store file.
@@ -31,6 +38,19 @@ pub(super) fn parse_file(url: &str) -> Result<Place, String> {
     let place = parse(url)?;
     place.maintenance().map(drop).map_err(|why| format!("{why}; use {}", file_forms()))?;
     Ok(place)
+}
+
+/// Completes the path of a store file behind `redb:`.
+pub(super) fn completed(arg: Arg) -> Arg {
+    arg.add(ArgValueCompleter::new(|current: &OsStr| {
+        const FILE: &str = "redb:";
+        let Some(path) = current.to_str().and_then(|current| current.strip_prefix(FILE)) else {
+            let begun = |scheme: &&str| current.to_str().is_some_and(|current| scheme.starts_with(current));
+            return [FILE, "postgres://"].into_iter().filter(begun).map(CompletionCandidate::new).collect();
+        };
+        let found = PathCompleter::any().complete(OsStr::new(path));
+        found.into_iter().map(|candidate| candidate.add_prefix(FILE)).collect()
+    }))
 }
 
 /// Forms of the URLs of all stores.

@@ -52,9 +52,11 @@ const INTERVALS: u32 = 3;
 pub(super) fn command() -> Command {
     Command::new("repair")
         .about("Remove damaged rows and write missing derived rows; the server must be stopped")
-        .arg(Arg::new("url").value_name("URL").required(true).value_parser(place::parse).help(format!(
-            "Store to repair, {}. Servers with --no-webhooks of a database are not noticed: stop them first",
-            forms()
+        .arg(place::completed(Arg::new("url").value_name("URL").required(true).value_parser(place::parse).help(
+            format!(
+                "Store to repair, {}. Servers with --no-webhooks of a database are not noticed: stop them first",
+                forms()
+            ),
         )))
         .arg(
             Arg::new("dry-run")

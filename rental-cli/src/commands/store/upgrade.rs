@@ -25,13 +25,13 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(super) fn command() -> Command {
     Command::new("upgrade")
         .about("Upgrade a store to the current schema version; irreversible, so back it up first")
-        .arg(
+        .arg(place::completed(
             Arg::new("url")
                 .value_name("URL")
                 .required(true)
                 .value_parser(place::parse)
                 .help(format!("Store to upgrade, {}", forms())),
-        )
+        ))
         .arg(
             Arg::new("dry-run")
                 .long("dry-run")

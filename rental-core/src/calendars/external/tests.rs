@@ -202,10 +202,21 @@ fn what_is_no_whole_calendar_is_refused_in_words() {
         (&whole.as_bytes()[..whole.len() - 20], "cut off"),
         (b"BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nUID:1\r\nEND:VCALENDAR", "cut off"),
         (&vec![b' '; MOST_BYTES + 1], "larger than"),
+        (b"BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n", "no events, no VERSION and no PRODID"),
+        (
+            b"BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:x\r\nBEGIN:VFREEBUSY\r\nFREEBUSY:20260601T000000Z/P2D\r\nEND:VFREEBUSY\r\nEND:VCALENDAR",
+            "VFREEBUSY and no events",
+        ),
     ] {
         let refused = read(bytes).expect_err(words);
         assert!(refused.contains(words) && refused.len() < 200, "{refused}");
     }
+}
+
+/// A car without bookings.
+#[test]
+fn a_whole_calendar_without_events_has_none() {
+    assert_eq!(read(b"BEGIN:VCALENDAR\r\nversion:2.0\r\nEND:VCALENDAR\r\n"), Ok(Vec::new()));
 }
 
 #[test]

@@ -75,10 +75,15 @@ impl Importable for Toll {
             (Some(one), Some(other)) => one.0 != other.0 && one.0 != other.1 && one.1 != other.0,
             _ => differ(self.occurred_on, other.occurred_on),
         };
-        // One row can have the tag and another one the plate. Equal identifiers mean one row: which vehicle had them then can have
-        // been corrected since.
+        // Equal identifiers mean one row: which vehicle had them then can have been corrected since. One row can have the tag and
+        // another one the plate: they are of one car only when both are known to be those of one vehicle.
         let identifiers = |toll: &Self| (tag(toll).map(|tag| tag_serial(&tag).to_owned()), plate(toll));
-        let vehicles_differ = identifiers(self) != identifiers(other) && differ(self.vehicle_id, other.vehicle_id);
+        let vehicles_differ = match (identifiers(self), identifiers(other)) {
+            ((Some(_), None), (None, Some(_))) | ((None, Some(_)), (Some(_), None)) => {
+                self.vehicle_id.is_none() || self.vehicle_id != other.vehicle_id
+            }
+            (one, other_one) => one != other_one && differ(self.vehicle_id, other.vehicle_id),
+        };
         let found = [
             (tags_differ || plates_differ || vehicles_differ, "vehicle"),
             (times_differ, "time"),

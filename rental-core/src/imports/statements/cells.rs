@@ -89,7 +89,9 @@ fn without_additions(given: &str) -> Cow<'_, str> {
     if let Some(digits) = ungrouped(bare) {
         return Cow::Owned(digits);
     }
-    match bare.rsplit_once('.').filter(|(_, zeros)| !zeros.is_empty() && zeros.bytes().all(|byte| byte == b'0')) {
+    // Where people write decimal commas, so do spreadsheets.
+    match bare.rsplit_once(['.', ',']).filter(|(_, zeros)| !zeros.is_empty() && zeros.bytes().all(|byte| byte == b'0'))
+    {
         Some((whole, _)) if are_digits(whole) => Cow::Borrowed(whole),
         Some((whole, _)) => ungrouped(whole).map_or(Cow::Borrowed(bare), Cow::Owned),
         None => Cow::Borrowed(bare),
@@ -132,7 +134,7 @@ pub(super) fn loss(bare: &str, column: &str) -> Option<String> {
 
 /// Whether a text is an error value of a spreadsheet (`#N/A`, `#REF!`, `########`) or a word for nothing (`N/A`, `null`).
 fn is_error_value(text: &str) -> bool {
-    const NOTHING: [&str; 16] = [
+    const NOTHING: [&str; 20] = [
         "n/a",
         "na",
         "nan",
@@ -149,6 +151,10 @@ fn is_error_value(text: &str) -> bool {
         "-infinity",
         "loading...",
         "loading…",
+        "error",
+        "inf",
+        "-inf",
+        "n\\a",
     ];
     let lower = text.to_lowercase();
     let word = lower.trim_matches(['(', ')', '[', ']', '<', '>', '{', '}', ' ']);
@@ -220,9 +226,15 @@ fn are_digits(text: &str) -> bool {
 /// Whether a program parsed an identifier as a number and rounded it: `1.29143E+11`, `6.12312E10`, `1.29143D+11`. Plates such as `1E11` are
 /// no such numbers.
 pub(super) fn is_rounded(text: &str) -> bool {
+    let text = text.strip_prefix(['+', '-']).unwrap_or(text);
     let Some((mantissa, exponent)) = text.split_once(['E', 'e', 'D', 'd']) else { return false };
     let (mantissa, exponent) = (mantissa.trim_end(), exponent.trim_start());
     let (whole, fraction) = mantissa.split_once(['.', ',']).unwrap_or((mantissa, ""));
+    // A second program added `.0` to what the first one had rounded.
+    let exponent = exponent
+        .rsplit_once(['.', ','])
+        .filter(|(_, zeros)| zeros.bytes().all(|byte| byte == b'0'))
+        .map_or(exponent, |(rest, _)| rest);
     let (signed, exponent) = exponent.strip_prefix('+').map_or((false, exponent), |rest| (true, rest));
     let number = are_digits(whole) && (fraction.is_empty() || are_digits(fraction)) && are_digits(exponent);
     number && (signed || !fraction.is_empty())
@@ -252,6 +264,9 @@ mod tests {
             "6.0e10",
             "6.12312E 10",
             "=\"6.12312E10\"",
+            "+6.12312E+10",
+            "-6.12312E+10",
+            "6.12312E+10.0",
         ] {
             assert!(
                 is_rounded(&bare(text)) && identifier(text, "Tag").is_err_and(|why| why.contains("spreadsheet")),
@@ -280,6 +295,9 @@ mod tests {
             "Infinity",
             "Loading...",
             "(blank)",
+            "Error",
+            "inf",
+            "N\\A",
             "Err:502",
             "Erreur :502",
         ] {
@@ -328,6 +346,9 @@ mod tests {
         for (given, expected) in [
             ("61231234567.0", "61231234567"),
             ("61231234567.00", "61231234567"),
+            ("61231234567,0", "61231234567"),
+            ("61231234567,00", "61231234567"),
+            ("61.231.234.567,00", "61231234567"),
             ("=\"61231234567\"", "61231234567"),
             ("=\"00412345678\"", "00412345678"),
             ("\"00412345678\"", "00412345678"),

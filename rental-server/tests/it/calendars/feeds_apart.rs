@@ -78,7 +78,7 @@ fn a_damaged_feed_keeps_no_other_from_being_read() {
     let organization = server.organization_with(&json!({"name": "UTC", "time_zone": "Etc/UTC"}));
     let vehicle = organization.vehicle(json!({}));
     let [damaged, sound] = [Calendars::start(), Calendars::start()];
-    let body = "BEGIN:VCALENDAR\r\nEND:VCALENDAR";
+    let body = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nEND:VCALENDAR";
     damaged.raw("200 OK\r\nETag: \"break-me-here\"", body.as_bytes());
     sound.show(&[("a", day(3), day(5))]);
     let [broken, other] = [&damaged, &sound].map(|calendars| {
@@ -173,8 +173,9 @@ fn slow_calendars(pause: Duration) -> (String, Seen) {
                 });
                 std::thread::sleep(pause);
                 count(&|(_, present, _)| *present -= 1);
-                let _ = stream
-                    .write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nBEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n");
+                let _ = stream.write_all(
+                    b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nBEGIN:VCALENDAR\r\nVERSION:2.0\r\nEND:VCALENDAR\r\n",
+                );
             });
         }
     });

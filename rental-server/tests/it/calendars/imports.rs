@@ -320,7 +320,8 @@ fn events_whose_names_collide_have_one_block_each_and_all_of_them_go() {
         )
     };
     let show = |parts: &[String]| {
-        let text: String = parts.iter().map(|part| format!("BEGIN:VCALENDAR\r\n{part}END:VCALENDAR\r\n")).collect();
+        let text: String =
+            parts.iter().map(|part| format!("BEGIN:VCALENDAR\r\nVERSION:2.0\r\n{part}END:VCALENDAR\r\n")).collect();
         calendars.raw("200 OK", text.as_bytes());
     };
     let named = format!("x#{}/{}", day(20), day(22));

@@ -103,6 +103,24 @@ fn a_later_recorded_pickup_shows_that_an_overdue_vehicle_came_back() {
     assert_eq!(free(&organization, nights, ""), [""; 0]);
 }
 
+/// Nobody recorded a time, but the next rental is completed, so the vehicle came back before it.
+#[test]
+fn a_later_completed_rental_shows_that_an_overdue_vehicle_came_back() {
+    let organization = Server::shared().organization();
+    let nights = ("2090-01-01", "2090-01-02");
+    for activated in [json!(null), json!("2026-01-01T12:00:00Z")] {
+        let vehicle = organization.vehicle(json!({}));
+        let dates = json!({"start_date": "2026-01-01", "end_date": "2026-01-05"});
+        let rental = organization.rental(&vehicle, json!({"status": "ACTIVE", "activated_at": activated}));
+        organization.patch(&format!("/v1/rentals/{rental}"), &dates).ok();
+        let is_free = || free(&organization, nights, "").contains(&vehicle);
+        book(&organization, &vehicle, ("2025-12-01", "2025-12-03"), "COMPLETED");
+        assert!(!is_free(), "a rental before tells nothing");
+        book(&organization, &vehicle, ("2026-02-01", "2026-02-03"), "COMPLETED");
+        assert!(is_free(), "{activated}");
+    }
+}
+
 /// The customer took the vehicle before the first planned day, so it is not here until the planned return.
 #[test]
 fn a_vehicle_that_was_handed_over_early_is_not_available_before_its_first_planned_day() {
