@@ -21,14 +21,10 @@ impl Trace {
         if self == Self::Off {
             return;
         }
-        line(&format!("> {method} {url}"));
-        line("> authorization: Bearer ***");
-        if let Some(key) = key.and_then(|key| key.to_str().ok()) {
-            line(&format!("> idempotency-key: {key}"));
-        }
-        if let Some(body) = body {
-            line(&format!("> {}", shown(body)));
-        }
+        let mut lines = vec![format!("> {method} {url}"), "> authorization: Bearer ***".to_owned()];
+        lines.extend(key.and_then(|key| key.to_str().ok()).map(|key| format!("> idempotency-key: {key}")));
+        lines.extend(body.map(|body| format!("> {}", shown(body))));
+        block(&lines);
     }
 
     /// What is shown of the head of a response.
@@ -39,22 +35,24 @@ impl Trace {
         let header = |name: &str| Some(format!("{name}: {}", response.headers().get(name)?.to_str().ok()?));
         let names = ["request-id", "content-type", "retry-after", "idempotent-replayed", "rental-damaged-rows"];
         let headers: Vec<String> = names.into_iter().filter_map(header).collect();
-        Some(format!("< {}\n< {}", response.status(), headers.join("\n< ")))
+        // Look-ups run at the same time, so each response says what it answers.
+        Some(format!("< {} of {}\n< {}", response.status(), response.url(), headers.join("\n< ")))
     }
 
     /// Shows a response.
     pub(super) fn body(self, head: Option<String>, body: &[u8]) {
         let Some(head) = head else { return };
-        head.lines().for_each(line);
-        if !body.is_empty() {
-            line(&format!("< {}", shown(body)));
-        }
+        let mut lines: Vec<String> = head.lines().map(str::to_owned).collect();
+        lines.extend((!body.is_empty()).then(|| format!("< {}", shown(body))));
+        block(&lines);
     }
 }
 
-fn line(text: &str) {
+/// Writes lines that no other exchange comes between.
+fn block(lines: &[String]) {
+    let text: String = lines.iter().map(|line| format!("{}\n", printable(line))).collect();
     // Nothing can be reported if stderr is closed.
-    let _ = writeln!(anstream::stderr(), "{}", printable(text));
+    let _ = anstream::stderr().lock().write_all(text.as_bytes());
 }
 
 /// The beginning of a body in which no value is a secret. A body that is not JSON has a length only.

@@ -6,7 +6,7 @@ use crate::{
         request::Request,
         upload::{self, Source},
     },
-    commands::{candidates, collection, group::with_examples, session::Session},
+    commands::{candidates, collection, fields, group::with_examples, session::Session},
     config::private_file,
     edge,
     failure::Failure,
@@ -34,6 +34,26 @@ Invalid rows are skipped and counted as `invalid`; all other rows are imported, 
 The first 20 invalid rows are shown on stderr; --json lists up to 1000.
 If the server rejects the whole file, nothing is imported and the exit code is 6.";
 
+/// What the summary of an import has. `amount_created` is what it prints as `amount created`.
+pub(super) const SUMMARY: [&str; 16] = [
+    "format",
+    "dry_run",
+    "received",
+    "created",
+    "updated",
+    "duplicates",
+    "skipped",
+    "invalid",
+    "matched",
+    "amount_received",
+    "amount_created",
+    "amount_updated",
+    "amount_duplicates",
+    "amount_skipped",
+    "amount_invalid",
+    "amount_matched",
+];
+
 /// Builds `import` of a kind of statement.
 pub(super) fn command(kind: &Kind, examples: &[&str]) -> Command {
     let names: Vec<&str> = kind.formats.iter().map(|(name, _)| *name).collect();
@@ -56,6 +76,7 @@ pub(super) fn command(kind: &Kind, examples: &[&str]) -> Command {
         .arg(collection::organization("Organization that owns the vehicles"))
         .arg(file("File to import, or - for stdin"))
         .args([format, own, zone, dry_run()])
+        .arg(fields::columns_among(SUMMARY))
         .after_help(EXIT);
     with_examples(command, examples)
 }
@@ -138,6 +159,11 @@ fn show(json: &str, currency: Option<&str>, session: &Session) -> Result<(), Fai
         let amounts = Record::read(&amounts)?;
         let shown = |text: String| if session.out.is_terminal() { amount(&text, currency) } else { text };
         counts.extend(amounts.fields().map(|(name, text)| (format!("amount {name}"), text.map(shown))));
+    }
+    let chosen = session.out.chosen();
+    if !chosen.is_empty() {
+        counts.retain(|(name, _)| chosen.contains(&name.replace(' ', "_")));
+        counts.sort_by_key(|(name, _)| chosen.iter().position(|one| *one == name.replace(' ', "_")));
     }
     session.out.fields(&counts)?;
     let review = record.list("review");

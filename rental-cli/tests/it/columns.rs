@@ -218,3 +218,21 @@ fn chosen_amounts_of_an_object_have_the_decimals_of_its_currency() {
     let (_, shown) = terminal::run(&mut command, 80);
     assert!(shown.contains("95.00 EUR") && !shown.contains("currency"), "{shown}");
 }
+
+#[test]
+fn the_summary_of_an_import_has_columns() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("june.csv");
+    std::fs::write(&file, "a\n").unwrap();
+    let owner = || ok(r#"{"object":"organization","id":"1","default_currency":"USD"}"#);
+    let summary = || ok(r#"{"object":"import","received":2,"created":1,"amounts":{"received":7.5,"created":5}}"#);
+    for (columns, stdout) in [
+        ("created,received", "created\t1\nreceived\t2\n"),
+        ("amount_created,created", "amount created\t5\ncreated\t1\n"),
+    ] {
+        let server = FakeServer::new(vec![owner(), summary()]);
+        let organization = ["--organization", ORGANIZATION, "--columns", columns];
+        let ran = server.run(&[&["tolls", "import", file.to_str().unwrap()], &organization[..]].concat());
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), stdout), "{}", ran.stderr);
+    }
+}
