@@ -266,10 +266,10 @@ impl Body {
     }
 }
 
-/// A line of an invoice: its toll, violation or rental by its id.
+/// A line of an invoice: its toll, violation or rental by its id. An amount stays.
 fn line_with_id(line: &JsonText, session: &Session) -> Result<JsonText, Failure> {
     match billed(line) {
-        Some((spec, member, name)) => Ok(JsonText::object(&[(member, &session.object_id(spec, &name)?)])),
+        Some((spec, member, name)) => Ok(line.billing_id(member, &session.object_id(spec, &name)?)),
         None => Ok(line.clone()),
     }
 }

@@ -158,3 +158,6 @@ fn create_command(examples: &[&str]) -> Command {
     }
     command.arg(with("with_tolls", "with-tolls", "tolls")).arg(with("with_violations", "with-violations", "violations"))
 }
+    command = command.mut_arg("lines", |arg| {
+        arg.help("What is billed; repeatable. toll:, violation: and rental: bill an object, all that is left of it or the amount; any other text is a line of its own")
+    });

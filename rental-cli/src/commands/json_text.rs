@@ -87,14 +87,23 @@ impl JsonText {
 
     /// This line of a credit note, at its place on the invoice.
     pub(crate) fn at_place(&self, place: usize) -> Self {
+        Self(format!("{{\"line\":{place}{}}}", self.amount_of_line()))
+    }
+
+    /// This line of an invoice, with the id of what it bills in this member.
+    pub(crate) fn billing_id(&self, member: &str, id: &str) -> Self {
+        Self(format!("{{\"{member}\":{}{}}}", Self::string(id).0, self.amount_of_line()))
+    }
+
+    /// The amount of a line as a further member of its object, with the digits as typed; empty for a line without an amount.
+    fn amount_of_line(&self) -> String {
         #[derive(Deserialize)]
         struct Line<'a> {
             #[serde(borrow)]
             amount: Option<&'a RawValue>,
         }
         let amount = serde_json::from_str::<Line<'_>>(&self.0).ok().and_then(|line| line.amount);
-        let amount = amount.map_or_else(String::new, |amount| format!(",\"amount\":{}", amount.get()));
-        Self(format!("{{\"line\":{place}{amount}}}"))
+        amount.map_or_else(String::new, |amount| Self(amount.get().to_owned()).as_amount())
     }
 
     /// The text.
@@ -113,42 +122,61 @@ impl JsonText {
         Ok(Self(raw.get().to_owned()))
     }
 
-    /// A line of an invoice: `Text=12.50`, or `toll:NUMBER`. The last `=` separates, so that the text may contain `=`.
+    /// A line of an invoice: `Text=12.50`, or `toll:NUMBER` with or without an amount. The last `=` separates, so that the text may
+    /// contain `=`. A text cannot begin with a word of [`Self::billing`]: that would leave the toll unbilled.
     fn line(text: &str) -> Result<Self, String> {
-        if let Some((source @ ("rental" | "toll" | "violation"), id)) = text.split_once(':')
-            && !id.contains('=')
-        {
-            return Ok(Self(format!("{{\"{source}_id\":{}}}", Self::string(id).0)));
+        if let Some(line) = Self::billing(text) {
+            return line;
         }
-        let shapes = "write it as 'Text=12.50', or as toll:NUMBER, violation:NUMBER or rental:BOOKING, or with an id";
+        let shapes = "write it as 'Text=12.50', or as toll:NUMBER, violation:NUMBER or rental:BOOKING, or with an id; these with =12.50 for a part";
         let (description, amount) = text.rsplit_once('=').ok_or(shapes)?;
         let amount = Self::number(amount)?;
         Ok(Self(format!("{{\"description\":{},\"amount\":{}}}", Self::string(description).0, amount.0)))
     }
 
+    /// A line that names what it bills or credits: exactly `toll:`, `violation:` or `rental:`, a name, and `=` with the amount if
+    /// that is a part. `None` for any other text.
+    fn billing(text: &str) -> Option<Result<Self, String>> {
+        let (source @ ("rental" | "toll" | "violation"), named) = text.trim_start().split_once(':')? else {
+            return None;
+        };
+        let (name, amount) = named.rsplit_once('=').map_or((named, None), |(name, amount)| (name, Some(amount)));
+        let name = name.trim();
+        if name.is_empty() {
+            return Some(Err(format!(
+                "name the {source} after {source}:, or begin the text of the line with another word"
+            )));
+        }
+        let line = |amount: &str| Self(format!("{{\"{source}_id\":{}{amount}}}", Self::string(name).0));
+        let Some(amount) = amount else { return Some(Ok(line(""))) };
+        let wrong =
+            |rule| format!("the amount after the last = is {rule}; a name that contains = needs an id in its place");
+        Some(Self::number(amount).map(|amount| line(&amount.as_amount())).map_err(wrong))
+    }
+
     /// A line of a credit note: `0` or `0=12.50`. `toll:NUMBER=12.50` becomes an object with `toll_id`, which the API does not
     /// know: `credit_notes` replaces it by the place of the line.
     fn credit_line(text: &str) -> Result<Self, String> {
+        if let Some(line) = Self::billing(text) {
+            return line;
+        }
         let (line, amount) = text.rsplit_once('=').map_or((text, None), |(line, amount)| (line, Some(amount)));
-        let line = match line.split_once(':') {
-            Some((source @ ("rental" | "toll" | "violation"), name)) if !name.is_empty() => {
-                format!("\"{source}_id\":{}", Self::string(name).0)
-            }
-            _ => {
-                let shapes = "write it as 0 or 0=12.50, where the first line of an invoice is 0, or as toll:NUMBER, violation:NUMBER or rental:BOOKING";
-                let place = Self::whole_number(line).map_err(|_| shapes)?.0;
-                if !place.parse().is_ok_and(|place| (0..body::MOST_LINES).contains(&place)) {
-                    return Err(format!(
-                        "an invoice has at most {} lines, the first of which is 0; if {place} is the number of a toll, write toll:{place}, if it is that of a violation, violation:{place}",
-                        body::MOST_LINES
-                    ));
-                }
-                format!("\"line\":{place}")
-            }
-        };
+        let shapes = "write it as 0 or 0=12.50, where the first line of an invoice is 0, or as toll:NUMBER, violation:NUMBER or rental:BOOKING";
+        let place = Self::whole_number(line).map_err(|_| shapes)?.0;
+        if !place.parse().is_ok_and(|place| (0..body::MOST_LINES).contains(&place)) {
+            return Err(format!(
+                "an invoice has at most {} lines, the first of which is 0; if {place} is the number of a toll, write toll:{place}, if it is that of a violation, violation:{place}",
+                body::MOST_LINES
+            ));
+        }
         let amount = amount.map(Self::number).transpose()?;
-        let amount = amount.map_or_else(String::new, |amount| format!(",\"amount\":{}", amount.0));
-        Ok(Self(format!("{{{line}{amount}}}")))
+        let amount = amount.map_or_else(String::new, |amount| amount.as_amount());
+        Ok(Self(format!("{{\"line\":{place}{amount}}}")))
+    }
+
+    /// The amount of a line as a further member of its object.
+    fn as_amount(&self) -> String {
+        format!(",\"amount\":{}", self.0)
     }
 }
 
@@ -212,7 +240,7 @@ pub(crate) fn placeholder(kind: Kind) -> &'static str {
         Kind::Phone => "PHONE",
         Kind::Language => "TAG",
         Kind::Json(_) => "JSON|@FILE",
-        Kind::Lines => "TEXT=AMOUNT|toll:NUMBER|violation:NUMBER|rental:BOOKING",
+        Kind::Lines => "TEXT=AMOUNT|{toll:NUMBER|violation:NUMBER|rental:BOOKING}[=AMOUNT]",
         Kind::CreditLines => "INDEX|toll:NUMBER|violation:NUMBER|rental:BOOKING[=AMOUNT]",
         Kind::Word(_) => "WORD",
         Kind::Url => "URL",
@@ -277,6 +305,27 @@ mod tests {
         let line = JsonText::line("a=b \"c\"=12.50").unwrap();
         assert_eq!(line.as_str(), r#"{"description":"a=b \"c\"","amount":12.50}"#);
         assert_eq!(JsonText::list([&line, &line]).as_str().matches("12.50").count(), 2);
+    }
+
+    #[test]
+    fn a_line_bills_what_its_lower_case_word_names_also_in_part() {
+        for (text, line) in [
+            ("toll:612-1", r#"{"toll_id":"612-1"}"#),
+            ("toll:612-1=3.00", r#"{"toll_id":"612-1","amount":3.00}"#),
+            (" toll: 612-1 =6.94", r#"{"toll_id":"612-1","amount":6.94}"#),
+            ("rental:BK9=100", r#"{"rental_id":"BK9","amount":100}"#),
+            ("violation:NYC:9=5", r#"{"violation_id":"NYC:9","amount":5}"#),
+            ("Toll: bridge=5", r#"{"description":"Toll: bridge","amount":5}"#),
+            ("toll bridge=5", r#"{"description":"toll bridge","amount":5}"#),
+        ] {
+            assert_eq!(JsonText::line(text).unwrap().as_str(), line, "{text}");
+        }
+        for text in ["toll:", "toll: =5", "toll:612-1=", "toll:612-1= 5", "toll:612-1=3,00", "rental:B=x"] {
+            assert!(JsonText::line(text).is_err() && JsonText::credit_line(text).is_err(), "{text}");
+        }
+        assert!(JsonText::line("toll:612-1=3,00").unwrap_err().contains("write 3.00"));
+        let billed = JsonText::line("toll:612-1=3.00").unwrap().billing_id("toll_id", "ID");
+        assert_eq!(billed.as_str(), r#"{"toll_id":"ID","amount":3.00}"#);
     }
 
     #[test]

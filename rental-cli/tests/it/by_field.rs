@@ -235,6 +235,42 @@ fn lines_of_an_invoice_name_what_they_bill() {
     );
 }
 
+/// A line of text with the amount would leave the toll unbilled, and it would be billed again.
+#[test]
+fn a_line_bills_a_part_of_the_toll_violation_or_rental_that_it_names() {
+    let of = format!("invoices|create|--organization|{ORGANIZATION}|--customer|{CUSTOMER}|--line|");
+    let post = format!("POST /admin/v1/organizations/{ORGANIZATION}/invoices");
+    for (line, look_up, billed) in [
+        ("toll:612-1=3.00", "tolls?transaction_id=612-1", format!(r#"{{"toll_id":"{TOLL}","amount":3.00}}"#)),
+        ("toll: 612-1=6.94", "tolls?transaction_id=612-1", format!(r#"{{"toll_id":"{TOLL}","amount":6.94}}"#)),
+        ("violation:999=5", "violations?summons_number=999", format!(r#"{{"violation_id":"{TOLL}","amount":5}}"#)),
+        ("rental:BK9=100", "rentals?booking_id=BK9", format!(r#"{{"rental_id":"{TOLL}","amount":100}}"#)),
+    ] {
+        check(
+            &format!("{of}{line}"),
+            &[list(&[TOLL]), r#"{"id":"1"}"#.to_owned()],
+            &[
+                (&format!("GET /v1/{look_up}&limit=6"), ""),
+                (&post, &format!(r#"{{"customer_id":"{CUSTOMER}","lines":[{billed}]}}"#)),
+            ],
+        );
+    }
+    let text = r#"{"description":"Toll: bridge","amount":5}"#;
+    let body = format!(r#"{{"customer_id":"{CUSTOMER}","lines":[{text}]}}"#);
+    check(&format!("{of}Toll: bridge=5"), &[r#"{"id":"1"}"#.to_owned()], &[(&post, &body)]);
+    let server = FakeServer::new(vec![ok(&list(&[]))]);
+    let line = ["--line", "toll:612-9=3.00"];
+    let words = ["invoices", "create", "--organization", ORGANIZATION, "--customer", CUSTOMER];
+    let ran = server.run(&[&words[..], &line].concat());
+    let asked = server.asked();
+    assert!(ran.code == Some(3) && asked.iter().all(|asked| asked.line.starts_with("GET ")), "{}", ran.stderr);
+    for line in ["toll:=3", "toll:612-1=three", "rental:"] {
+        let server = FakeServer::new(Vec::new());
+        let ran = server.run(&[&words[..], &["--line", line]].concat());
+        assert_eq!((ran.code, server.asked().len()), (Some(2), 0), "{line}: {}", ran.stderr);
+    }
+}
+
 #[test]
 fn a_toll_is_credited_by_its_number() {
     let invoice = format!(
