@@ -8,12 +8,13 @@ use crate::{
     request::page,
     resources::{
         Attributable, Resource, customer::Customer, organization::Organization, parse, rental::Rental, review_look_up,
+        vehicle::Vehicle,
     },
-    store::Store,
-    value::{CustomerId, Id, When},
+    store::{Store, get_each},
+    value::{CustomerId, Id, VehicleId, When},
 };
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// Candidates that one row shows.
 const MOST_CANDIDATES: usize = 20;
@@ -48,10 +49,12 @@ pub async fn review<T: Attributable>(
         cursor = entry.map(|entry| hex::encode(&entry.as_bytes()[prefix.as_bytes().len()..])).filter(|_| has_more);
         let read = async {
             let derived = deriving.derive(&object).await?;
-            row(store, organization, &object, derived).await
+            let vehicle = derived.vehicle.or_else(|| object.known_vehicle());
+            Ok((vehicle, row(store, organization, &object, derived).await?))
         };
         rows.extend(Error::note_damage(read.await, &mut damaged)?);
     }
+    let rows = with_vehicles(store, organization, rows).await?;
     if has_more && cursor.is_none() {
         return Err(damaged
             .pop()
@@ -121,10 +124,32 @@ async fn row<T: Attributable>(
         "transponder_number": tag, "agency": charged.agency, "number": charged.number, "place": charged.place,
         "amount": charged.amount, "currency": charged.currency,
         "respond_by": object.respond_by(), "status": status, "plate_type": plate_type,
-        "vehicle_id": derived.vehicle.or_else(|| object.known_vehicle()), "billed": is_billed,
+        "vehicle_id": null, "vehicle_name": null, "vehicle_plate": null, "billed": is_billed,
         "customer_id": payer.customer, "customer_name": payer.customer.and_then(name),
         "candidates": shown.collect::<Vec<_>>(), "twin": twin,
     }))
+}
+
+/// The rows with the id, name and plate of their vehicles, which are read together. A vehicle whose record is damaged or was
+/// removed has its id only: its row says that the record is lost.
+async fn with_vehicles(
+    store: &dyn Store,
+    organization: &Organization,
+    rows: Vec<(Option<VehicleId>, Value)>,
+) -> Result<Vec<Value>, Error> {
+    let ids: BTreeSet<VehicleId> = rows.iter().filter_map(|(vehicle, _)| *vehicle).collect();
+    let keys: Vec<_> = ids.into_iter().map(|id| Vehicle::key(organization.id, id)).collect();
+    let found = get_each(store, &keys).await?.into_iter().filter_map(|read| read.ok().flatten());
+    let vehicles = found.filter_map(|record| parse::<Vehicle>(&record.key, &record.value).ok());
+    let vehicles: HashMap<_, _> = vehicles.map(|vehicle| (vehicle.id, vehicle)).collect();
+    let named = |(id, mut row): (Option<VehicleId>, Value)| {
+        let vehicle = id.and_then(|id| vehicles.get(&id));
+        row["vehicle_id"] = json!(id);
+        row["vehicle_name"] = json!(vehicle.map(|vehicle| &vehicle.name));
+        row["vehicle_plate"] = json!(vehicle.and_then(|vehicle| vehicle.plate.as_ref()));
+        row
+    };
+    Ok(rows.into_iter().map(named).collect())
 }
 
 /// The other posting of the same passage, in words for people.

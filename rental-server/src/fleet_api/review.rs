@@ -102,6 +102,8 @@ fn schema() -> Value {
         "respond_by": of_format("date", "The last day to pay, contest or name the driver, of a violation that reports it."),
         "status": optional("The status of a violation as reported."), "plate_type": optional("The type of its plate as reported."),
         "vehicle_id": optional_id("The vehicle, when it is known."),
+        "vehicle_name": optional("The name of that vehicle."),
+        "vehicle_plate": optional("The plate that this vehicle has now. A toll that was read by transponder has no `plate`."),
         "billed": {"type": "boolean", "description": "Whether an invoice bills it, so that its customer does not change."},
         "customer_id": optional_id("The customer to whom it is attached."),
         "customer_name": optional("The full name of that customer."),

@@ -1,7 +1,10 @@
 //! GET /v1/tolls/review
 
 use crate::{
-    operator::suggestions::{stay, tolls},
+    operator::{
+        import,
+        suggestions::{stay, tolls},
+    },
     support::Server,
 };
 use serde_json::{Value, json};
@@ -27,6 +30,26 @@ fn a_read_key_sees_what_operators_see_of_its_own_organization() {
     assert_eq!(json!(shown), expected);
     let names: Vec<_> = row["candidates"].as_array().unwrap().iter().map(|one| &one["customer_name"]).collect();
     assert_eq!(names, [&json!("Test Customer"); 2]);
+}
+
+/// A toll that was read by transponder has no plate of its own.
+#[test]
+fn a_row_names_the_vehicle_also_of_a_toll_that_was_read_by_transponder() {
+    let organization = Server::shared().organization();
+    organization.vehicle(json!({"plate": "TAG1", "transponder_number": "00412345671"}));
+    let second = organization.vehicle(json!({"transponder_number": "00412345672"}));
+    let file = "transaction_id,agency,amount,transponder_number,plate,occurred_at\n\
+                1,MTAB&T,1,00412345671,,2026-06-05T17:00:00Z\n\
+                2,MTAB&T,1,00412345672,,2026-06-04T17:00:00Z\n\
+                3,MTAB&T,1,,UNKNOWN1,2026-06-03T17:00:00Z\n";
+    import(&organization, "tolls", "", file).ok();
+    let page = organization.get("/v1/tolls/review").ok();
+    let shown = |row: &Value| ["plate", "vehicle_name", "vehicle_plate"].map(|member| row[member].clone());
+    let shown: Vec<_> = page["data"].as_array().unwrap().iter().map(shown).collect();
+    let expected =
+        [[Value::Null, json!("Test vehicle"), Value::Null], [Value::Null, json!("Test vehicle"), json!("TAG1")]];
+    assert_eq!(shown, [&[[json!("UNKNOWN1"), Value::Null, Value::Null]], &expected[..]].concat());
+    assert_eq!(page["data"][1]["vehicle_id"], json!(second));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 #[test]
 fn a_read_key_sees_its_own_violations_that_were_issued_first_before_others() {
     let [organization, other] = [(); 2].map(|()| Server::shared().organization());
+    organization.vehicle(json!({"plate": "OWN2"}));
     let head = "plate,state,summons_number,issue_date,violation_time,violation,fine_amount,amount_due";
     let rows = ["4000000001,06/09/2026", "4000000002,06/02/2026", "4000000003,06/05/2026"]
         .map(|row| format!("OWN2,NY,{row},02:03P,NO PARKING,50,50\n"));
@@ -20,6 +21,10 @@ fn a_read_key_sees_its_own_violations_that_were_issued_first_before_others() {
     assert_eq!(json!(days), json!(["2026-06-02", "2026-06-05", "2026-06-09"]));
     let shown = ["when", "agency", "number", "place"].map(|member| page["data"][0][member].clone());
     assert_eq!(json!(shown), json!(["2026-06-02 14:03 -04:00", "NYC", "4000000002", "NO PARKING"]));
+    let row = &page["data"][0];
+    assert_eq!([&row["vehicle_name"], &row["vehicle_plate"]], [&json!("Test vehicle"), &json!("OWN2")]);
+    let foreign = other.get("/v1/violations/review").ok();
+    assert_eq!(foreign["data"][0]["vehicle_name"], Value::Null, "a vehicle of another organization");
 }
 
 #[test]
