@@ -11,6 +11,7 @@ use crate::{
         json_text::JsonText,
         session::Session,
     },
+    config::values,
     failure::Failure,
     output::record::Record,
 };
@@ -22,6 +23,9 @@ use rental_core::{
 use serde::{Deserialize, de::IgnoredAny};
 
 pub(crate) const GROUP: Group = Group { name: "invoices", command, run };
+
+/// The member of the body of `pay`, and the id of its flag.
+const PAID_AT: &str = "paid_at";
 
 /// The lines of an invoice of a rental that has no room for another toll.
 const FULL: usize = 198;
@@ -37,7 +41,10 @@ fn command() -> Command {
         "rental-cli invoices create --rental B1001 --with-tolls --with-violations",
         "rental-cli invoices create --customer ada@example.com --with-tolls",
     ];
-    let pay = ["rental-cli invoices pay INV-000042"];
+    let pay = [
+        "rental-cli invoices pay INV-000042",
+        "rental-cli invoices pay INV-000042 --paid-at 2026-06-05T10:00:00-04:00",
+    ];
     let printed = ["rental-cli invoices print INV-000042 --to INV-000042.html"];
     let pdf = [
         "rental-cli invoices pdf INV-000042 --to INV-000042.pdf",
@@ -54,7 +61,7 @@ fn command() -> Command {
         .subcommand(create_command(&create))
         .subcommand(drafts::command())
         .subcommand(credit_notes::of_invoice())
-        .subcommand(action("pay", "Mark an open invoice as paid", &pay))
+        .subcommand(action("pay", "Mark an open invoice as paid", &pay).arg(paid_at()))
         .subcommand(with_examples(
             documents::command(&SPEC, "pdf", "Get an invoice as a PDF file, to send to the customer"),
             &pdf,
@@ -102,7 +109,9 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
             if verb == "void" {
                 confirm::confirm_on_terminal(matches, &format!("Void invoice {} for good", text(matches, "id")))?;
             }
-            let request = Request::post(Access::Operator, &[SPEC.plural, &id, verb], None);
+            let time = if verb == "pay" { collection::since(matches, PAID_AT) } else { None };
+            let body = time.map(|time| serde_json::json!({PAID_AT: time}).to_string());
+            let request = Request::post(Access::Operator, &[SPEC.plural, &id, verb], body);
             let settled = session.object(&request.with_idempotency_key(chosen_key(matches)))?;
             return note_next(verb, &settled, matches, session);
         }
@@ -144,6 +153,12 @@ fn note_rest(invoice: &str, session: &Session) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Builds the flag with the time of a payment that is booked late.
+fn paid_at() -> Arg {
+    let help = "When the customer paid: a time (RFC 3339), or how long ago, such as 2h; also corrects a paid invoice to an earlier time [default: now]";
+    Arg::new(PAID_AT).long("paid-at").value_name("TIME").value_parser(values::since).help(help)
+}
+
 fn create_command(examples: &[&str]) -> Command {
     let with = |name: &'static str, flag: &'static str, what: &str| {
         let help = format!(
@@ -156,8 +171,8 @@ fn create_command(examples: &[&str]) -> Command {
         command = command
             .mut_arg(name, |arg| arg.required(false).required_unless_present_any(["with_tolls", "with_violations"]));
     }
-    command.arg(with("with_tolls", "with-tolls", "tolls")).arg(with("with_violations", "with-violations", "violations"))
-}
     command = command.mut_arg("lines", |arg| {
         arg.help("What is billed; repeatable. toll:, violation: and rental: bill an object, all that is left of it or the amount; any other text is a line of its own")
     });
+    command.arg(with("with_tolls", "with-tolls", "tolls")).arg(with("with_violations", "with-violations", "violations"))
+}

@@ -122,6 +122,11 @@ fn invoices_are_read_by_the_organization_and_written_by_the_operator() {
         r#"{"customer_id":"ID-c","rental_id":"ID-2","lines":[{"description":"a=b","amount":12.50},{"description":"Toll","amount":6.94}]}"#,
     );
     check("invoices|pay|1", "POST /admin/v1/invoices/1/pay", "");
+    check(
+        "invoices|pay|1|--paid-at|2026-06-05T10:00:00-04:00",
+        "POST /admin/v1/invoices/1/pay",
+        r#"{"paid_at":"2026-06-05T10:00:00-04:00"}"#,
+    );
     check("invoices|void|1|--yes", "POST /admin/v1/invoices/1/void", "");
     check(
         "invoices|credit|1|--line|0|--line|2=4.50|--reason|x|--rebill|true",

@@ -40,14 +40,15 @@ impl Intent for Settle<'_> {
             let effects_before = Some(crate::resources::effects::of(&invoice));
             let event = invoice.settle(self.how, now)?;
             let entries = match self.how {
-                Settlement::Paid => Vec::new(),
+                Settlement::Paid(_) => Vec::new(),
                 Settlement::Void => {
                     let entry = |line: &Line| AccountEntry::Voided(invoice.id, line.amount.unwrap_or_default());
                     invoice.lines.iter().map(|line| (line, entry(line))).collect()
                 }
             };
             let elsewhere = changes(store, organization.id, &entries, now).await?;
-            let outcome = Outcome { elsewhere, ..Outcome::new(invoice, true, vec![event], effects_before)? };
+            let outcome =
+                Outcome { elsewhere, ..Outcome::new(invoice, true, event.into_iter().collect(), effects_before)? };
             let mut batch = Batch::default();
             batch.replace(before.key.clone(), before.revision, outcome.json.clone());
             finish(store, edge, organization, &invoice::SPEC, (before.key, before.revision + 1), outcome, batch).await

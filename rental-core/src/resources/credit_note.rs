@@ -415,7 +415,9 @@ impl CreditNote {
             let number = invoice.invoice_number.as_deref().unwrap_or_default();
             return Err(Error::Conflict(format!(
                 "Invoice {number} is not paid, so there is nothing to give back. The credit lowers what the customer owes. If \
-                 the customer has paid, mark the invoice as paid first."
+                 the customer paid before this credit, mark the invoice as paid with the time of that payment (`paid_at`), \
+                 which is before {}; then note the refund.",
+                self.created_at
             )));
         }
         // An object with a chosen id, as those of the demo, can seem older than its invoice: then its time tells nothing.
@@ -426,7 +428,10 @@ impl CreditNote {
                 (self.credit_note_number.as_deref().unwrap_or_default(), self.total.unwrap_or_default());
             return Err(Error::Conflict(format!(
                 "Credit note {note} was issued before invoice {number} was paid, on {paid}. So the customer owed {credit} less and \
-                 paid that much less: there is nothing to give back. Only a credit that is issued after the payment is refunded."
+                 paid that much less: there is nothing to give back. If the customer paid before this credit and the payment was \
+                 booked late, mark the invoice as paid again with the time of that payment (`paid_at`), which is before {}; then \
+                 note the refund.",
+                self.created_at
             )));
         }
         self.refunded_at = Some(refund.at.unwrap_or(now));

@@ -43,8 +43,9 @@ words! {
 /// How an open invoice is closed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Settlement {
-    /// The customer paid the invoice.
-    Paid,
+    /// The customer paid the invoice: at this time, or now. The time can be earlier than the booking, because a credit note that was
+    /// issued between them is refunded.
+    Paid(Option<Timestamp>),
     /// The operator cancelled the invoice.
     Void,
 }
@@ -389,12 +390,24 @@ impl Invoice {
         Some(())
     }
 
-    /// Marks an open invoice as paid or void, and returns the event. What a void invoice billed changes separately.
+    /// Marks an open invoice as paid or void, and returns the event. What a void invoice billed changes separately. A paid invoice
+    /// takes an earlier time of its payment, without an event.
     ///
     /// # Errors
-    /// [`Error::Conflict`] when the invoice is not open.
-    pub(crate) fn settle(&mut self, how: Settlement, now: Timestamp) -> Result<EventType, Error> {
+    /// [`Error::Conflict`] when the invoice is not open; [`Error::Invalid`] for a time of the payment in the future or before the
+    /// invoice.
+    pub(crate) fn settle(&mut self, how: Settlement, now: Timestamp) -> Result<Option<EventType>, Error> {
         let status = self.status.unwrap_or(InvoiceStatus::Open);
+        if let (Some(paid), Settlement::Paid(Some(at))) = (self.paid_at, how) {
+            if at >= paid {
+                let what = "The time of its payment can only be corrected to an earlier one.";
+                return Err(Error::Conflict(format!("This invoice was paid on {paid}. {what}")));
+            }
+            // Never a later time: a credit note may have been refunded because it was issued after the payment.
+            self.paid_at = Some(self.checked_payment(at, now)?);
+            self.touch(now);
+            return Ok(None);
+        }
         if status != InvoiceStatus::Open {
             return Err(Error::Conflict(format!("This invoice is {status}; only an open one can be paid or voided.")));
         }
@@ -404,13 +417,28 @@ impl Invoice {
                 "Credit notes credit {credited} of the {total} of this invoice, so it cannot be voided. Credit the rest instead."
             )));
         }
-        let (status, time, event) = match how {
-            Settlement::Paid => (InvoiceStatus::Paid, &mut self.paid_at, EventType::InvoicePaid),
-            Settlement::Void => (InvoiceStatus::Void, &mut self.voided_at, EventType::InvoiceVoided),
+        let (status, event) = match how {
+            Settlement::Paid(at) => {
+                self.paid_at = Some(at.map_or(Ok(now), |at| self.checked_payment(at, now))?);
+                (InvoiceStatus::Paid, EventType::InvoicePaid)
+            }
+            Settlement::Void => {
+                self.voided_at = Some(now);
+                (InvoiceStatus::Void, EventType::InvoiceVoided)
+            }
         };
-        *time = Some(now);
         self.status = Some(status);
         self.touch(now);
-        Ok(event)
+        Ok(Some(event))
+    }
+
+    /// A time of the payment that is neither in the future nor before the invoice.
+    fn checked_payment(&self, at: Timestamp, now: Timestamp) -> Result<Timestamp, Error> {
+        let rule = match at {
+            _ if at > now => format!("must be {now}, which is now, or earlier"),
+            _ if at < self.created_at => format!("must be {}, when the invoice was issued, or later", self.created_at),
+            _ => return Ok(at),
+        };
+        Err(Error::field("paid_at", FieldCode::Invalid, &rule))
     }
 }

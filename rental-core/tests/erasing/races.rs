@@ -50,7 +50,7 @@ async fn a_write_that_was_prepared_before_is_refused_by_the_store() {
         let prepared: Prepared = match verb {
             "update" => world.prepare_update(object, &id, &body).await.unwrap(),
             "pay" => {
-                let pay = Settle { organization: &world.organization, id: &id, how: Settlement::Paid };
+                let pay = Settle { organization: &world.organization, id: &id, how: Settlement::Paid(None) };
                 pay.prepare(&world.store, &world.edge).await.unwrap()
             }
             "detach" => {

@@ -219,7 +219,7 @@ fn charges(number: usize, organization: &Organization, known: &Known, dice: &mut
         13 if dice.one_in(2) => {
             request(&INVOICES, Act::Settle(id(&known.invoices, dice)?, Settlement::Void), json!({}))
         }
-        12 | 13 => request(&INVOICES, Act::Settle(id(&known.invoices, dice)?, Settlement::Paid), json!({})),
+        12 | 13 => request(&INVOICES, Act::Settle(id(&known.invoices, dice)?, Settlement::Paid(None)), json!({})),
         14..=17 => {
             let mut body = json!({"invoice_id": id(&known.invoices, dice)?, "rebill": dice.one_in(2)});
             if dice.one_in(2) {

@@ -97,7 +97,7 @@ async fn seed(app: &App) -> Result<(Organization, String), Error> {
     let bills = ended.iter().rev().take(90).rev().map(|rental| invoice(rental, &vehicles)).collect();
     let bills = seed.create(records::collection("invoice"), bills).await?;
     for (at, bill) in bills.iter().enumerate().filter(|(at, _)| at % 4 != 0) {
-        let how = if at % 20 == 1 { Settlement::Void } else { Settlement::Paid };
+        let how = if at % 20 == 1 { Settlement::Void } else { Settlement::Paid(None) };
         let settle = Settle { organization: &seed.organization, id: text(bill, "id"), how };
         seed.perform(&settle, &FixedClock::new()).await?;
     }

@@ -7,16 +7,20 @@ use crate::{
         model::{Document, Preferences, Source},
         pdf,
     },
-    endpoint::{Endpoint, Parameter, Request, get, post},
+    endpoint::{BodySchema, Endpoint, Parameter, Request, get, post},
     guard::{Operator, Reader},
     http::{
         header,
         reply::{Handled, Reply},
     },
     objects::write::write,
-    operator::collections,
-    reference::{parts, shapes::word},
+    operator::{bodies, collections},
+    reference::{
+        parts,
+        shapes::{described, word},
+    },
 };
+use bytes::Bytes;
 use rental_core::{
     error::{Error, FieldCode, FieldError, FieldErrors},
     operations::{self, Settle},
@@ -33,9 +37,10 @@ use rental_core::{
     },
     rows::key,
     store::{Store, get_one},
-    value::RentalId,
+    value::{RentalId, Timestamp},
 };
-use serde_json::json;
+use serde::Deserialize;
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use tokio::sync::Semaphore;
 
@@ -49,10 +54,12 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         collections::list_of_organization(&invoice::SPEC),
         post("/admin/v1/invoices/{id}/pay")
             .about(&invoice::SPEC, "payInvoice", "Mark invoice as paid")
-            .operator(|request| Box::pin(settle(request, Settlement::Paid))),
+            .says("Of an open invoice. A paid one takes an earlier `paid_at`, when the payment was booked late; no event follows that.")
+            .takes(BodySchema::Own(payment_body()))
+            .operator(|request| Box::pin(pay(request))),
         post("/admin/v1/invoices/{id}/void")
             .about(&invoice::SPEC, "voidInvoice", "Void invoice")
-            .operator(|request| Box::pin(settle(request, Settlement::Void))),
+            .operator(|request| Box::pin(void(request))),
         get("/admin/v1/invoices/{id}/print")
             .about(&invoice::SPEC, "printInvoice", "Print invoice")
             .says("An HTML page for printing. It loads nothing from other servers.")
@@ -69,10 +76,36 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-async fn settle(request: Request<'_, Operator>, how: Settlement) -> Handled {
-    let (Request { app, call, id, .. }, body) = request.read().await?;
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Payment {
+    paid_at: Option<String>,
+}
+
+async fn pay(request: Request<'_, Operator>) -> Handled {
+    let (request, body) = request.read().await?;
+    let Payment { paid_at } = bodies::optional(&body, "`paid_at`")?;
+    let rule = "must be an RFC 3339 time, such as 2026-05-05T09:30:00Z";
+    let wrong = || Error::field("paid_at", FieldCode::Invalid, rule);
+    let at = paid_at.map(|text| Timestamp::parse(&text).ok_or_else(wrong)).transpose()?;
+    settle(request, &body, Settlement::Paid(at)).await
+}
+
+async fn void(request: Request<'_, Operator>) -> Handled {
+    let (request, body) = request.read().await?;
+    settle(request, &body, Settlement::Void).await
+}
+
+async fn settle(Request { app, call, id, .. }: Request<'_, Operator>, body: &Bytes, how: Settlement) -> Handled {
     let organization = operations::owner_of(app.store(), &invoice::SPEC, id).await?;
-    write(app, &organization, call, &body, &Settle { organization: &organization, id, how }).await
+    write(app, &organization, call, body, &Settle { organization: &organization, id, how }).await
+}
+
+/// The body that marks an invoice as paid.
+fn payment_body() -> Value {
+    let time = json!({"type": ["string", "null"], "format": "date-time"});
+    let when = "When the customer paid: not in the future, and not before the invoice was issued. Default: now. A credit note that was issued after it can be refunded.";
+    parts::action_body(json!({"paid_at": described(time, when)}), &[], json!({"paid_at": "2026-05-05T09:30:00Z"}))
 }
 
 pub(super) fn preferences() -> Vec<Parameter> {

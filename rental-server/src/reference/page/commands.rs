@@ -53,7 +53,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ),
     ("recordToll", ""),
     ("recordViolation", ""),
-    ("payInvoice", "invoices pay {id}"),
+    ("payInvoice", "invoices pay {id} --paid-at {paid_at}"),
     ("voidInvoice", "invoices void {id}"),
     ("printInvoice", "invoices print {id} --to invoice.html"),
     ("getInvoicePdf", "invoices pdf {id} --to invoice.pdf"),

@@ -174,6 +174,61 @@ fn a_credit_that_lowered_what_was_paid_is_not_refunded_and_a_later_one_is() {
     refund(&after).ok();
 }
 
+/// The customer paid in full, then got a credit, and the payment was booked last.
+#[test]
+fn a_payment_that_is_booked_late_has_its_own_time_so_that_the_credit_is_refunded() {
+    let organization = Server::shared().organization();
+    let customer = organization.customer(json!({}));
+    let bill = || bill(&organization, &customer, &json!([{"description": "Stay", "amount": 100}]));
+    let pay = |invoice: &Value, body: &Value| act(&organization, "invoices", &invoice["id"], "pay", body);
+    let part = |invoice: &Value| {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        let note = credit(&organization, invoice, &json!({"lines": [{"line": 0, "amount": 30}]})).ok();
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        note
+    };
+    let refund = |note: &Value| act(&organization, "credit_notes", &note["id"], "refund", &Value::Null);
+    let invoice = bill();
+    let note = part(&invoice);
+    let error = refund(&note).error(409, "invalid_request_error", "state_conflict");
+    let text = error["message"].as_str().unwrap();
+    let step = format!("(`paid_at`), which is before {}", note["created_at"].as_str().unwrap());
+    assert!(text.contains(&step), "{text}");
+    for body in [
+        json!({"paid_at": "2099-01-01T00:00:00Z"}),
+        json!({"paid_at": "2020-01-01T00:00:00Z"}),
+        json!({"paid_at": "today"}),
+    ] {
+        assert_eq!(pay(&invoice, &body).bad_fields()[0].0, "paid_at", "{body}");
+    }
+    assert!(pay(&invoice, &json!({"paidAt": null})).status == 400 && now(&organization, &invoice)["status"] == "open");
+    let paid = pay(&invoice, &json!({"paid_at": invoice["created_at"]})).ok();
+    assert_eq!((&paid["status"], &paid["paid_at"]), (&json!("paid"), &invoice["created_at"]));
+    refund(&note).ok();
+
+    // The payment was noted without its time: that is corrected to an earlier one, never to a later one.
+    let invoice = bill();
+    let note = part(&invoice);
+    let paid = pay(&invoice, &Value::Null).ok();
+    let error = refund(&note).error(409, "invalid_request_error", "state_conflict");
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains(&format!("(`paid_at`), which is before {}", note["created_at"].as_str().unwrap())),
+        "{error}"
+    );
+    assert_eq!(pay(&invoice, &json!({"paid_at": "2020-01-01T00:00:00Z"})).bad_fields()[0].0, "paid_at");
+    pay(&invoice, &json!({"paid_at": paid["paid_at"]})).error(409, "invalid_request_error", "state_conflict");
+    let corrected = pay(&invoice, &json!({"paid_at": invoice["created_at"]})).ok();
+    assert_eq!((&corrected["status"], &corrected["paid_at"]), (&json!("paid"), &invoice["created_at"]));
+    refund(&note).ok();
+    let path = format!("/admin/v1/organizations/{}/events?limit=100", organization.id);
+    let events = organization.server.admin("GET", &path, &Value::Null).ok();
+    let paid = events["data"].as_array().unwrap().iter().filter(|event| event["type"] == "invoice.paid").count();
+    assert_eq!(paid, 2, "each payment is told once");
+}
+
 #[test]
 fn what_an_agency_gives_back_after_the_line_was_credited_is_recorded() {
     let organization = Server::shared().organization();
