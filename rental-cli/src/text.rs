@@ -130,6 +130,12 @@ pub(crate) fn wrapped(begin: &str, text: &str, width: usize) -> String {
     out + line.trim_end() + "\n"
 }
 
+/// A text as a word of a command line.
+pub(crate) fn word(text: &str) -> String {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:@".contains(&byte));
+    if is_plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

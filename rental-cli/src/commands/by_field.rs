@@ -1,12 +1,13 @@
 //! Objects by what people call them, so that nobody has to copy ids: a vehicle by its plate or name, a customer by email
-//! address or full name, a rental by its booking id, a toll or violation by the agency's number, a block or calendar feed
-//! by its vehicle, an operator or API key by its name, a webhook endpoint by its URL.
+//! address or full name, a rental by its booking id, a toll or violation by the agency's number, with the agency or without it,
+//! a toll without a number by its passage, a block or calendar feed by its vehicle, an operator or API key by its name, a webhook endpoint by its URL.
 
 use crate::{
-    client::{access::Access, api::Api, request::Request},
-    commands::{by_name::is_id, pages},
+    client::{access::Access, api::Api},
+    commands::{by_agency, by_name::is_id, by_passage, pages},
     failure::Failure,
-    output::record::{self, Page, Record},
+    output::record::Record,
+    text::word,
 };
 use rental_core::{
     resources::{Resource, credit_note::CreditNote, invoice::Invoice, specs, vehicle},
@@ -41,6 +42,10 @@ enum By {
     Filter(&'static str),
     /// A field that no filter is for. Pages of the list are read, up to a bound.
     Field(&'static str),
+    /// The agency and the number.
+    Agency,
+    /// The passage of a toll without a number.
+    Passage,
     /// The vehicle that it is of, by plate or name. Of objects with one of these words as status, the list has these only.
     Vehicle(Option<&'static str>),
 }
@@ -48,6 +53,9 @@ enum By {
 const fn way(by: By, called: &'static str) -> Way {
     Way { by, called, fits: |_| true }
 }
+
+/// The agency and number, for a number that several agencies use.
+const AGENCY: Way = Way { by: By::Agency, called: "the agency and number", fits: by_agency::fits };
 
 const NAMINGS: &[Naming] = &[
     Naming {
@@ -80,16 +88,24 @@ const NAMINGS: &[Naming] = &[
     Naming {
         object: "toll",
         access: Access::Organization,
-        ways: &[way(By::Filter("transaction_id"), "the transaction number")],
-        names: "transaction number",
+        ways: &[
+            Way {
+                by: By::Filter("transaction_id"),
+                called: "the transaction number",
+                fits: |text| !by_passage::fits(text),
+            },
+            AGENCY,
+            Way { by: By::Passage, called: "the passage", fits: by_passage::fits },
+        ],
+        names: "transaction number, AGENCY:NUMBER, PLATE@TIME",
         placeholder: "ID|NUMBER",
         hint: "`rental-cli tolls list --all --columns transaction_id,agency,amount,id` shows numbers and ids",
     },
     Naming {
         object: "violation",
         access: Access::Organization,
-        ways: &[way(By::Filter("summons_number"), "the summons number")],
-        names: "summons number",
+        ways: &[way(By::Filter("summons_number"), "the summons number"), AGENCY],
+        names: "summons number, ISSUER:NUMBER",
         placeholder: "ID|NUMBER",
         hint: "`rental-cli violations list --all` shows numbers and ids",
     },
@@ -135,7 +151,7 @@ const NAMINGS: &[Naming] = &[
     },
 ];
 
-/// Ids that an error lists.
+/// Ids or names that an error lists.
 const MOST_LISTED: usize = 5;
 /// Maximum number of pages that are read to find a name.
 const MAX_PAGES: usize = 100;
@@ -160,7 +176,7 @@ pub(crate) fn fields(spec: &'static ResourceSpec) -> Vec<&'static str> {
     let field = |way: &Way| match way.by {
         By::Filter(param) => spec.filters.iter().find(|filter| filter.param == param).map(|filter| filter.field),
         By::Field(field) => Some(field),
-        By::Vehicle(_) => None,
+        By::Agency | By::Passage | By::Vehicle(_) => None,
     };
     let ways = naming(spec.object).map_or(&[][..], |naming| naming.ways);
     ways.iter().filter_map(field).chain(number(spec)).collect()
@@ -183,7 +199,7 @@ pub(crate) fn name(plural: &str, record: &Record) -> Option<String> {
 pub(crate) fn is_named_by_vehicle(object: &str, record: &Record) -> Option<bool> {
     let statuses = naming(object)?.ways.iter().find_map(|way| match way.by {
         By::Vehicle(status) => Some(status),
-        By::Filter(_) | By::Field(_) => None,
+        By::Filter(_) | By::Field(_) | By::Agency | By::Passage => None,
     })?;
     Some(statuses.is_none_or(|status| record.text("status").as_deref() == Some(status)))
 }
@@ -211,12 +227,12 @@ pub(crate) fn resolve(
     };
     let mut tried = Vec::new();
     for way in naming.ways.iter().filter(|way| (way.fits)(text)) {
-        let ids = look_up((api, naming.access), spec, &way.by, (text, organization))
+        let found = look_up((api, naming.access), spec, &way.by, (text, organization))
             .map_err(|failure| needs_a_key(failure, spec, text))?;
-        match ids.as_slice() {
+        match found.as_slice() {
             [] => tried.push(way.called),
-            [id] => return Ok(id.clone()),
-            ids => return Err(ambiguous(spec, (way.called, text), ids)),
+            [one] => return Ok(one.id.clone()),
+            found => return Err(ambiguous(spec, (way.called, text), found)),
         }
     }
     if tried.is_empty() {
@@ -232,39 +248,48 @@ fn spoken(name: &str) -> String {
     name.replace("api_", "API ").replace('_', " ")
 }
 
-/// The ids of the objects that a text names in one way.
+/// An object that a text names.
+struct Found {
+    id: String,
+    /// What also tells it from others of that name: its agency and number, or its passage with the plaza.
+    name: Option<String>,
+}
+
+impl Found {
+    fn of(spec: &ResourceSpec, record: &Record) -> Option<Self> {
+        Some(Self { id: record.text("id")?, name: by_agency::name(spec, record) })
+    }
+
+    fn of_ids(ids: Vec<String>) -> Vec<Self> {
+        ids.into_iter().map(|id| Self { id, name: None }).collect()
+    }
+}
+
+/// The objects that a text names in one way.
 fn look_up(
     (api, access): (&Api, Access),
     spec: &ResourceSpec,
     by: &By,
     (text, organization): (&str, Option<&str>),
-) -> Result<Vec<String>, Failure> {
+) -> Result<Vec<Found>, Failure> {
+    let limit = (MOST_LISTED + 1).to_string();
+    let limit = ("limit", limit.as_str());
+    let found = |records: Vec<Record>| records.iter().filter_map(|record| Found::of(spec, record)).collect();
     match by {
-        By::Filter(param) => filtered((api, access), spec, &[(param, text)]),
-        By::Field(field) => with_field((api, access), spec, field, (text, organization)),
+        By::Filter(param) => pages::filtered((api, access), spec.plural, &[(param, text), limit]).map(found),
+        By::Field(field) => with_field((api, access), spec, field, (text, organization)).map(Found::of_ids),
+        By::Agency => by_agency::found(api, spec, text).map(found),
+        By::Passage => {
+            let found = by_passage::found(api, text)?.into_iter();
+            Ok(found.map(|(id, name)| Found { id, name }).collect())
+        }
         By::Vehicle(status) => {
             let vehicle = resolve(api, &vehicle::SPEC, text, None)?;
             let status = status.map(|status| ("status", status));
-            filtered(
-                (api, access),
-                spec,
-                &[Some(("vehicle", vehicle.as_str())), status].into_iter().flatten().collect::<Vec<_>>(),
-            )
+            let filters = [Some(("vehicle", vehicle.as_str())), status, Some(limit)];
+            pages::filtered((api, access), spec.plural, &filters.into_iter().flatten().collect::<Vec<_>>()).map(found)
         }
     }
-}
-
-fn filtered(
-    (api, access): (&Api, Access),
-    spec: &ResourceSpec,
-    filters: &[(&str, &str)],
-) -> Result<Vec<String>, Failure> {
-    let limit = (MOST_LISTED + 1).to_string();
-    let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-    let query = filters.iter().copied().chain([("limit", limit.as_str())]).map(owned).collect();
-    let page = Page::read(&record::json(api.send(&Request::get(access, &[spec.plural]).with_query(query))?)?)?;
-    let ids = page.data.iter().map(|raw| Ok(Record::read(raw.get())?.text("id")));
-    Ok(ids.collect::<Result<Vec<_>, Failure>>()?.into_iter().flatten().collect())
 }
 
 /// The ids of the objects with exactly this text in a field. The API has no filter for it: all pages are read, up to a
@@ -318,15 +343,22 @@ fn needs_a_key(failure: Failure, spec: &ResourceSpec, text: &str) -> Failure {
     }
 }
 
-/// A text names more than one object.
-fn ambiguous(spec: &ResourceSpec, (called, text): (&str, &str), ids: &[String]) -> Failure {
-    let (count, more) = match ids.get(..MOST_LISTED) {
-        Some(_) if ids.len() > MOST_LISTED => (format!("more than {MOST_LISTED}"), ", ..."),
-        _ => (ids.len().to_string(), ""),
+/// A text names more than one object. They are listed by names that tell them apart, if they have such names, else by id.
+fn ambiguous(spec: &ResourceSpec, (called, text): (&str, &str), found: &[Found]) -> Failure {
+    let (count, more) = match found.get(..MOST_LISTED) {
+        Some(_) if found.len() > MOST_LISTED => (format!("more than {MOST_LISTED}"), ", ..."),
+        _ => (found.len().to_string(), ""),
     };
-    let listed = ids.iter().take(MOST_LISTED).cloned().collect::<Vec<_>>().join(", ");
+    let is_own = |one: &Found| one.name.is_some() && found.iter().filter(|other| other.name == one.name).count() == 1;
+    let all_own = found.iter().all(is_own);
+    let shown = |one: &Found| one.name.as_deref().filter(|_| all_own).map_or_else(|| one.id.clone(), word);
+    let listed = found.iter().take(MOST_LISTED).map(shown).collect::<Vec<_>>().join(", ");
     let problem = format!("{count} {} have {called} {text:?}: {listed}{more}", spoken(spec.plural));
-    Failure::Unsuccessful { kind: "ambiguous_name", problem, hint: "use the id of the one that you mean" }
+    let hint = match all_own {
+        true => "use one of these names, which tell them apart",
+        false => "use the id of the one that you mean",
+    };
+    Failure::Unsuccessful { kind: "ambiguous_name", problem, hint }
 }
 
 #[cfg(test)]
@@ -336,11 +368,13 @@ mod tests {
 
     /// So completion can offer what the look-up finds.
     #[test]
-    fn every_way_of_the_look_up_is_a_field_or_the_vehicle() {
+    fn every_way_of_the_look_up_is_a_field_the_vehicle_or_a_name_of_several_fields() {
         for naming in NAMINGS {
             let spec = spec_of(naming.object).unwrap();
             let of_vehicle = is_named_by_vehicle(naming.object, &Record::read("{}").unwrap()).is_some();
-            assert_eq!(fields(spec).len() + usize::from(of_vehicle), naming.ways.len(), "{}", naming.object);
+            let composed = naming.ways.iter().filter(|way| matches!(way.by, By::Agency | By::Passage)).count();
+            let of_fields = naming.ways.len() - composed;
+            assert_eq!(fields(spec).len() + usize::from(of_vehicle), of_fields, "{}", naming.object);
             assert!(fields(spec).iter().all(|name| spec.field(name).is_some()), "{}", naming.object);
         }
         assert_eq!(fields(spec_of("credit_note").unwrap()), ["credit_note_number"]);

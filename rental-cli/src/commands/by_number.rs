@@ -5,6 +5,7 @@ use crate::{
     commands::{fields, session::Session},
     failure::Failure,
     output::record::{Page, Record},
+    text::word,
 };
 use clap::{Arg, ArgMatches, Command};
 use rental_core::{
@@ -41,12 +42,6 @@ pub(crate) fn organization() -> Arg {
 pub(crate) fn organization_flag(matches: &ArgMatches) -> String {
     let given = matches.get_one::<String>("organization");
     given.map(|text| format!(" --organization {}", word(text))).unwrap_or_default()
-}
-
-/// A text as a word of a command line.
-fn word(text: &str) -> String {
-    let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
-    if is_plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 /// The id of an object that is named by its number or its id.

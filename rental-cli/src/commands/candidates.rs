@@ -3,7 +3,7 @@
 
 use crate::{
     client::{access::Access, request::Request},
-    commands::{by_field, by_name::is_id, session},
+    commands::{by_agency, by_field, by_name::is_id, session},
     config::{
         profiles::{self, Profiles},
         settings::Settings,
@@ -148,9 +148,16 @@ fn listed(plural: &str, with_ids: bool) -> Option<Vec<CompletionCandidate>> {
         let help = (!about.is_empty()).then(|| about.join(", ").into());
         CompletionCandidate::new(word(&value)).help(help)
     };
+    // A number that several agencies use names nothing without the agency.
+    let is_shared = |name: &str| {
+        let number = |record: &&Record| by_agency::number(spec, record).as_deref() == Some(name);
+        records.iter().filter(number).count() > 1
+    };
     let candidate = |record: &Record, spec, id: Option<String>| {
         let called = by_field::fields(spec);
         let names = called.into_iter().filter_map(|field| record.text(field)).filter(|name| !name.is_empty());
+        let names =
+            names.map(|name| if is_shared(&name) { by_agency::name(spec, record).unwrap_or(name) } else { name });
         let names: Vec<String> = names.chain(id).collect();
         let shown = if with_ids { names.len() } else { 1 };
         names.into_iter().take(shown).map(|value| offered(record, value)).collect::<Vec<_>>()

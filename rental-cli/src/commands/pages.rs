@@ -3,7 +3,7 @@
 use crate::{
     client::{access::Access, api::Api, request::Request},
     failure::Failure,
-    output::record::{self, Page},
+    output::record::{self, Page, Record},
 };
 use serde_json::value::RawValue;
 
@@ -37,4 +37,20 @@ pub(super) fn each_object(
         }
     }
     Ok(false)
+}
+
+/// The objects of the first page of a list with these parameters, newest first.
+pub(super) fn filtered(
+    (api, access): (&Api, Access),
+    plural: &str,
+    query: &[(&str, &str)],
+) -> Result<Vec<Record>, Failure> {
+    let query = query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let page = Page::read(&record::json(api.send(&Request::get(access, &[plural]).with_query(query))?)?)?;
+    page.data.iter().map(|raw| Record::read(raw.get())).collect()
+}
+
+/// The same for the objects of an organization with this value of a filter: at most a whole page.
+pub(super) fn of_filter(api: &Api, plural: &str, filter: (&str, &str)) -> Result<Vec<Record>, Failure> {
+    filtered((api, Access::Organization), plural, &[filter, ("limit", &MAX_LIMIT.to_string())])
 }

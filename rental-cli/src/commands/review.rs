@@ -2,7 +2,9 @@
 
 use crate::{
     client::{access::Access, request::Request},
-    commands::{collection, fields, group::with_examples, mentions::Mentions, session::Session, suggestions::reasons},
+    commands::{
+        by_agency, collection, fields, group::with_examples, mentions::Mentions, session::Session, suggestions::reasons,
+    },
     edge,
     failure::Failure,
     output::{
@@ -16,7 +18,7 @@ use rental_core::{resources::organization, schema::ResourceSpec, value::Date};
 use serde::Deserialize;
 
 /// Columns of a pipe: members of the response, and the candidates and the twin in words.
-const COLUMNS: [&str; 16] = [
+const COLUMNS: [&str; 18] = [
     "when",
     "plate",
     "plate_state",
@@ -33,12 +35,16 @@ const COLUMNS: [&str; 16] = [
     TWIN,
     "status",
     "plate_type",
+    VEHICLE_PLATE,
+    VEHICLE_NAME,
 ];
 /// The columns that only `--columns` shows.
 const MORE: [&str; 8] =
     ["currency", "customer_name", "customer_id", "vehicle_id", "occurred_at", "occurred_on", "billed", "resource"];
 const CANDIDATES: &str = "candidates";
 const TWIN: &str = "twin";
+const VEHICLE_PLATE: &str = "vehicle_plate";
+const VEHICLE_NAME: &str = "vehicle_name";
 
 pub(super) fn command(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
     let about = format!("Show the {} that a person has to look at, with candidates by name (operator)", spec.plural);
@@ -68,17 +74,19 @@ pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &S
         if session.out.is_terminal() && !session.out.json {
             mentions.learn(reasons(&page)?.iter().map(String::as_str));
         }
-        for object in &page.data {
+        let records = page.data.iter().map(|object| Record::read(object.get())).collect::<Result<Vec<_>, _>>()?;
+        let names = by_agency::names_of_rows(spec, &records);
+        for ((object, record), name) in page.data.iter().zip(records).zip(names) {
             count += 1;
             if session.out.json {
                 json.push(object.get().to_owned());
                 continue;
             }
-            let record = Record::read(object.get())?;
             clear += u64::from(record.text("verdict").as_deref() == Some("clear"));
             let row = Row {
                 candidates: candidates(object.get()),
                 twin: twin(object.get(), record.text("currency").as_deref()),
+                name,
                 record,
             };
             match session.out.width() {
@@ -116,6 +124,8 @@ struct Row {
     candidates: Vec<Candidate>,
     /// The other posting of the same passage, as a sentence.
     twin: Option<String>,
+    /// What a command takes for it: its number, with the agency if another row has that too, or its passage.
+    name: Option<String>,
 }
 
 impl Row {
@@ -124,6 +134,7 @@ impl Row {
         match name {
             CANDIDATES => self.candidates.iter().map(Candidate::sentence).collect::<Vec<_>>().join("; "),
             TWIN => self.twin.clone().unwrap_or_default(),
+            "number" => self.name.clone().unwrap_or_default(),
             name => self.record.text(name).unwrap_or_default(),
         }
     }
@@ -133,6 +144,8 @@ impl Row {
         match name {
             "reason" => mentions.named(&self.plain(name)),
             "amount" => self.record.money(name).unwrap_or_default(),
+            // Of a toll that was read by transponder the vehicle has a plate.
+            "plate" if self.plain(name).is_empty() => self.plain(VEHICLE_PLATE),
             name => self.plain(name),
         }
     }
@@ -196,16 +209,24 @@ fn twin(json: &str, currency: Option<&str>) -> Option<String> {
 
 /// A row on a terminal: a few lines, wrapped at its width. `today` is the number of the day.
 fn block(row: Row, mentions: &Mentions<'_>, (today, width): (u32, usize)) -> String {
-    let Row { record, candidates, twin } = row;
+    let Row { record, candidates, twin, name } = row;
     let text = |member: &str| record.text(member).filter(|text| !text.is_empty());
     let plate =
         [text("plate"), text("plate_state"), text("plate_type")].into_iter().flatten().collect::<Vec<_>>().join(" ");
-    let whose = Some(plate).filter(|plate| !plate.is_empty()).or_else(|| text("transponder_number"));
+    let plate = Some(plate).filter(|plate| !plate.is_empty());
+    let (known, tag) = (text(VEHICLE_PLATE).filter(|_| plate.is_none()), text("transponder_number"));
+    // The head has a plate or the transponder; then the vehicle follows, with the transponder that led to it.
+    let tag_of_known = tag.clone().filter(|_| known.is_some()).map(|tag| format!("transponder {tag}"));
+    let vehicle: Vec<_> = text(VEHICLE_NAME).into_iter().chain(tag_of_known).collect();
+    let whose = plate.or(known).or(tag);
     let head = [text("when"), whose, record.money("amount"), text("place")].into_iter().flatten().collect::<Vec<_>>();
     let mut lines = vec![("", head.join("  "))];
     // By these a person finds it at the agency.
-    let source = [text("agency"), text("number")].into_iter().flatten().collect::<Vec<_>>();
+    let has_agency = |name: &String| text("agency").is_some_and(|agency| name.starts_with(&format!("{agency}:")));
+    let agency = text("agency").filter(|_| !name.as_ref().is_some_and(has_agency));
+    let source = [agency, name].into_iter().flatten().collect::<Vec<_>>();
     lines.extend((!source.is_empty()).then(|| ("  ", source.join(" "))));
+    lines.extend((!vehicle.is_empty()).then(|| ("  ", format!("vehicle: {}", vehicle.join(", ")))));
     lines.extend(text("status").map(|status| ("  ", format!("status: {status}"))));
     lines.extend(text("respond_by").map(|day| ("  ", time_left(&day, today))));
     lines.extend(text("customer_name").map(|name| ("  ", format!("billed to {name}"))));

@@ -107,8 +107,8 @@ fn suggestions_and_reviews_have_the_columns_that_were_chosen() {
     let piped = FakeServer::new(vec![ok(&row)]).run(&args).stdout;
     let lines: Vec<&str> = piped.lines().collect();
     assert!(
-        lines[0].ends_with("\tnumber\tcandidates\ttwin\tstatus\tplate_type")
-            && lines[1].ends_with(&format!("\t612\t\t{twin}\t\t")),
+        lines[0].ends_with("\tnumber\tcandidates\ttwin\tstatus\tplate_type\tvehicle_plate\tvehicle_name")
+            && lines[1].ends_with(&format!("\t612\t\t{twin}\t\t\t\t")),
         "{piped}"
     );
     let chosen = [&args[..], &["--columns", "number,amount,twin"]].concat();

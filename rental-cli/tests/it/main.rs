@@ -1,6 +1,7 @@
 //! The program as users meet it: run as a process, against a scripted server.
 
 #[cfg(test)]
+mod by_agency;
 mod by_field;
 #[cfg(test)]
 mod colours;

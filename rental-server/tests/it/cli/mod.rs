@@ -4,6 +4,7 @@
 
 mod assignments;
 mod calendars;
+mod charges;
 mod copying;
 mod doctor;
 mod erasing;
