@@ -45,7 +45,7 @@ impl<'a> Passage<'a> {
     /// Whether this is the passage of a toll.
     fn is(&self, toll: &Toll) -> bool {
         let is_when = |when: &str| when == self.when || when.get(..MINUTE) == Some(&self.when);
-        toll.whose.iter().any(|whose| *whose == self.whose)
+        toll.whose.contains(&self.whose)
             && toll.when.as_deref().is_some_and(is_when)
             && self
                 .plaza
