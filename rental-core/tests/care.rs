@@ -5,8 +5,12 @@
 
 #[path = "care/archive.rs"]
 mod archive;
+#[path = "care/branches.rs"]
+mod branches;
 #[path = "care/damage.rs"]
 mod damage;
+#[path = "care/damaged_pages.rs"]
+mod damaged_pages;
 #[path = "care/fleet.rs"]
 mod fleet;
 #[path = "care/left_over.rs"]

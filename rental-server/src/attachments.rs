@@ -11,7 +11,7 @@ use rental_core::{
     attachments::again,
     error::Error,
     rows::key,
-    store::{Pages, Record, Scanned},
+    store::{Pages, Record, Scanned, StoreError},
     tasks::Step,
 };
 use std::{sync::Arc, time::Duration};
@@ -80,6 +80,10 @@ impl Work for Steps<'_> {
 
     fn sound(&self, page: Vec<Scanned>) -> Vec<Record> {
         self.app.hooks.damaged.all_sound(page)
+    }
+
+    fn rows(&self, scanned: Result<Vec<Scanned>, StoreError>) -> Result<Vec<Scanned>, StoreError> {
+        self.app.hooks.damaged.rows(scanned)
     }
 
     fn step<'a>(&'a self, mark: &'a Record) -> BoxFuture<'a, Ended> {

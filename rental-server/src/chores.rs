@@ -76,7 +76,8 @@ async fn save_usage(app: Arc<App>) {
 }
 
 async fn recount_usage(app: Arc<App>) {
-    if let Err(error) = app.usage.recount_if_due(&app.hooks.damaged).await {
+    let recounted = app.usage.recount_if_due(&app.hooks.damaged).await;
+    if let Err(error) = app.hooks.damaged.skip(recounted) {
         tracing::warn!(?error, "cannot recount what organizations use; trying again");
     }
 }
@@ -93,7 +94,8 @@ async fn remove_old_events(app: Arc<App>) {
 
 async fn remove_idempotency_records(app: Arc<App>) {
     let mut note = |row: Box<DamagedRow>| app.hooks.damaged.note(&row);
-    if let Err(error) = idempotency::remove_expired(app.store(), edge::now(), MOST_RECORDS, &mut note).await {
+    let removed = idempotency::remove_expired(app.store(), edge::now(), MOST_RECORDS, &mut note).await;
+    if let Err(error) = app.hooks.damaged.skip(removed) {
         tracing::warn!(?error, "cannot remove expired idempotency records");
     }
 }

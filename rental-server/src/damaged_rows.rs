@@ -1,10 +1,10 @@
-//! Damaged rows that background work finds: each is skipped, logged once and counted once.
+//! Damaged rows that background work and requests find: each is logged once and counted once. Background work skips them.
 
 use prometheus_client::metrics::counter::Counter;
 use rental_core::{
     error::Error,
     resources::row_words::damage_in_words,
-    store::{DamagedRow, Key, Record, Scanned},
+    store::{DamagedRow, Key, Record, Scanned, StoreError},
 };
 use std::{
     collections::HashSet,
@@ -16,7 +16,7 @@ const MOST_REMEMBERED: usize = 10_000;
 /// Most rows that are logged one by one. Above it, one log line for each multiple says how many there are.
 const MOST_LOGGED: usize = 100;
 
-/// The damaged rows that were skipped since the process started.
+/// The damaged rows that were found since the process started.
 #[derive(Debug, Default)]
 pub(crate) struct DamagedRows {
     seen: Mutex<HashSet<Key>>,
@@ -26,19 +26,38 @@ pub(crate) struct DamagedRows {
 impl DamagedRows {
     /// Logs and counts a row, unless that was done before.
     pub(crate) fn note(&self, row: &DamagedRow) {
+        if self.count(row) {
+            let row = damage_in_words(row);
+            tracing::error!(row, "a row of the store is damaged; it is skipped, everything else goes on");
+        }
+    }
+
+    /// Counts a row, unless that was done before. Returns whether it is to be logged.
+    pub(crate) fn count(&self, row: &DamagedRow) -> bool {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if seen.len() >= MOST_REMEMBERED || !seen.insert(row.key.clone()) {
-            return;
+            return false;
         }
         let rows = seen.len();
         drop(seen);
         self.counter.inc();
-        if rows <= MOST_LOGGED {
-            let row = damage_in_words(row);
-            tracing::error!(row, "a row of the store is damaged; it is skipped, everything else goes on");
-        }
         if rows.is_multiple_of(MOST_LOGGED) {
             tracing::error!(rows, "many rows of the store are damaged; `rental-cli store check` lists them");
+        }
+        rows <= MOST_LOGGED
+    }
+
+    /// The rows of a scan; none when damaged pages are all that it found.
+    ///
+    /// # Errors
+    /// Every other error.
+    pub(crate) fn rows(&self, scanned: Result<Vec<Scanned>, StoreError>) -> Result<Vec<Scanned>, StoreError> {
+        match scanned {
+            Err(StoreError::Damaged(row)) => {
+                self.note(&row);
+                Ok(Vec::new())
+            }
+            scanned => scanned,
         }
     }
 

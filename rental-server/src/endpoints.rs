@@ -2,6 +2,7 @@
 
 use crate::{
     access::failures::Surface,
+    damaged_rows::DamagedRows,
     edge,
     endpoint::{Endpoint, Handle, Handler, Request, is_for_operators},
     fleet_api,
@@ -129,6 +130,10 @@ impl Service for Server {
 
     fn request_timeout(&self) -> Duration {
         self.app.limits.request_timeout
+    }
+
+    fn damaged(&self) -> &Arc<DamagedRows> {
+        &self.app.hooks.damaged
     }
 
     fn draining(&self) -> &AtomicBool {

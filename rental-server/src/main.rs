@@ -103,8 +103,8 @@ fn main() -> ExitCode {
     open_files::raise_limit(most_clients(&config));
     // One line instead of a backtrace: the message says where, and a request that panics is answered with a 500.
     std::panic::set_hook(Box::new(|panic| {
-        // While a store is opened, a panic only says that it is damaged, and `open` says so.
-        if !OPENING.load(Ordering::Relaxed) {
+        // While a store is opened, a panic only says that it is damaged, and `open` says so. Later, the log line of a damaged row does.
+        if !OPENING.load(Ordering::Relaxed) && !rental_core::store::panic_is_damage() {
             tracing::error!("panic: {panic}");
         }
     }));
@@ -233,7 +233,7 @@ async fn assemble(
     let names = endpoints::names().map(|(method, path)| (method.as_str(), path));
     let failures = Failures::new(config.max_failed_authentications);
     let (limits, tenants) = limits(config);
-    let seen = (&hooks.damaged, &hooks.space);
+    let seen = (&*hooks.damaged, &hooks.space);
     let metrics =
         Metrics::new(names, (&hooks.metrics, &hooks.settings.telemetry), seen, &supervisor, (&failures, &tenants));
     store.observe(metrics.commits.clone());

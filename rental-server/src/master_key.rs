@@ -7,7 +7,7 @@ use rental_core::{
     error::Error,
     resources::row_words::damage_in_words,
     rows::key,
-    store::{Batch, Commit, Engine},
+    store::{Batch, Commit, Engine, Span, StoreError},
     tasks::Task,
     webhooks::{
         master_key::{InUse, Stored, Survey, survey},
@@ -134,8 +134,16 @@ pub(crate) async fn open(store: &dyn Engine, config: &Config, path: Option<&Path
 async fn is_needed(store: &dyn Engine, stored: &Stored) -> Result<bool, Error> {
     let named = stored.in_use.is_some() || stored.damage.is_some();
     Ok((named && store.is_shared())
-        || !store.scan(&key::secrets_of_all(), 1).await?.is_empty()
-        || !store.scan(&key::calendar_feeds(), 1).await?.is_empty())
+        || has_rows(store, key::secrets_of_all()).await?
+        || has_rows(store, key::calendar_feeds()).await?)
+}
+
+/// Whether a span has rows, or may have rows that damaged pages hide.
+async fn has_rows(store: &dyn Engine, span: Span) -> Result<bool, Error> {
+    match store.scan(&span, 1).await {
+        Err(StoreError::Damaged(_)) => Ok(true),
+        found => Ok(!found?.is_empty()),
+    }
 }
 
 /// Makes this key that of the store. A task seals with it what older keys of the file open. False if the row has changed.

@@ -52,11 +52,12 @@ async fn run(app: Arc<App>) {
 /// Begins what other programs, restores and repairs left behind. Only programs that kept no tasks left the due rows of deleted
 /// endpoints, so that one search after the start is enough. Returns whether both searches came to their end.
 async fn begin_left_over(app: &App) -> bool {
-    if let Err(error) = tasks::begin_left_over_deletions(app.store(), edge::now()).await {
+    let begun = tasks::begin_left_over_deletions(app.store(), edge::now()).await;
+    if let Err(error) = app.hooks.damaged.skip(begun) {
         tracing::warn!(?error, "cannot look for the due rows of deleted webhook endpoints; trying again");
         return false;
     }
-    if let Err(error) = begin_erasures(app).await {
+    if let Err(error) = app.hooks.damaged.skip(begin_erasures(app).await) {
         tracing::warn!(?error, "cannot read the list of erased people; trying again");
         return false;
     }

@@ -43,10 +43,8 @@ fn command() -> Command {
         "rental-cli customers update ada@example.com --notes 'Prefers morning pickups'",
         "rental-cli customers update ada@example.com --clear phone",
     ];
-    let erase = [
-        "rental-cli customers erase ada@example.com --organization ID",
-        "rental-cli customers erase ada@example.com --yes --json",
-    ];
+    let erase =
+        ["rental-cli customers erase ID --organization ID", "rental-cli customers erase ada@example.com --yes --json"];
     let erasure = ["rental-cli customers erasure ID"];
     let command = Command::new(GROUP.name)
         .about("Manage customers (erase, erasure: operator; all else: organization)")
@@ -106,7 +104,7 @@ fn erase(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     session.show(&json)?;
     let done = Record::read(&json)?;
     if !done.list("invoices").is_empty() {
-        session.out.note("The listed invoices are kept as issued; docs/gdpr.md says for how long.");
+        session.out.note("The listed invoices are kept as issued, until the organization is deleted.");
     }
     if done.text("damaged").is_some_and(|damaged| damaged != "0") {
         session.out.note("Damaged rows were not rewritten: `rental-cli store check` lists them.");

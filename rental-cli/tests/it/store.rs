@@ -74,7 +74,8 @@ fn a_sound_store_is_0_and_a_damaged_one_is_1_with_what_to_do_next() {
     assert_eq!((&report["sound"], &report["rows"]), (&true.into(), &400.into()));
     let mut bytes = fs::read(&path).unwrap();
     let at = bytes.windows(200).position(|part| part == [77; 200]).unwrap() + 100;
-    bytes[at] ^= 1;
+    // One flipped bit would be corrected.
+    bytes[at] ^= 3;
     fs::write(&path, bytes).unwrap();
     let damaged = run(&["store", "check", &url(&path), "--json"]);
     let report: serde_json::Value = serde_json::from_str(&damaged.stdout).unwrap();

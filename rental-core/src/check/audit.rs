@@ -182,7 +182,7 @@ impl<'g> Audit<'g> {
     pub fn gap(&mut self, after: Option<&Key>, detail: &str) {
         self.gaps = true;
         let place = after.map_or_else(|| "from the first row on".to_owned(), |key| format!("behind {}", in_words(key)));
-        self.report.add(place, format!("rows cannot be read: {detail}"), Remedy::Backup);
+        self.report.add(place, format!("rows cannot be read: {detail}"), Remedy::Repair);
     }
 
     /// Ends the check after the last row.

@@ -11,12 +11,10 @@ pub(crate) const MOST_LISTED: usize = 1000;
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Remedy {
-    /// A repair of the store, at the loss of what is damaged.
+    /// A repair of the store, at the loss of what cannot be read and not be derived.
     Repair,
     /// The next start of a server.
     Start,
-    /// A copy of the store to another file: all rows are sound.
-    Copy,
     /// A change of the objects that a person decides, while a server runs: all rows are sound, and no repair can know which of
     /// them is right.
     Decision,

@@ -182,18 +182,23 @@ pub struct Salvaged {
     pub lost: u64,
     /// Places at which rows could not be read.
     pub gaps: u64,
+    /// Pages of which one bit was flipped. They were corrected by their checksums.
+    pub corrected: u64,
     /// The file with the damaged store.
     pub kept: PathBuf,
 }
 
 impl fmt::Display for Salvaged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rows, damaged, lost, gaps, kept } = self;
+        let Self { rows, damaged, lost, gaps, corrected, kept } = self;
         let were = |count: &u64, was: &str, were: &str| format!("{count} {}", if *count == 1 { was } else { were });
         write!(f, "{} written to a new file, {damaged} of them damaged; ", were(rows, "row was", "rows were"))?;
         match gaps {
             0 => write!(f, "no other row was lost")?,
             _ => write!(f, "{} lost", were(lost, "row on a damaged page is", "rows on damaged pages are"))?,
+        }
+        if *corrected > 0 {
+            write!(f, "; {} by a checksum", were(corrected, "page was corrected", "pages were corrected"))?;
         }
         write!(f, "; the damaged file is kept as {}", kept.display())
     }
@@ -300,6 +305,11 @@ pub trait Inspection {
     /// The engine's description of the damage.
     fn pages(&self) -> Result<(), &str>;
 
+    /// The pages on the way to rows, and those with rows, that are damaged.
+    fn damaged_pages(&self) -> Vec<DamagedPage> {
+        Vec::new()
+    }
+
     /// Number of rows according to the store's own counter; `None` when it cannot be read.
     fn count(&self) -> Option<u64>;
 
@@ -311,6 +321,15 @@ pub trait Inspection {
 
     /// Reads all rows by ascending key and calls `each` for every finding, until `each` returns false.
     fn walk(&self, each: &mut dyn FnMut(Finding) -> bool);
+}
+
+/// A page of a store with a wrong checksum.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct DamagedPage {
+    /// Where it begins, in bytes from the start of the file.
+    pub at: u64,
+    /// Whether one bit of it was flipped, so that its checksum tells how it was written.
+    pub corrected: bool,
 }
 
 /// One finding of [`Inspection::walk`].

@@ -15,8 +15,8 @@ mod tally;
 pub(crate) mod versioned;
 
 pub use engine::{
-    Absent, Access, Compacted, Damaged, Engine, Environment, Finding, Finished, Inspection, Maintenance, Opening,
-    ParsedPlace, Place, Restore, RestoreError, Restoring, Salvaged, Scheme, Snapshot, Upgrading,
+    Absent, Access, Compacted, Damaged, DamagedPage, Engine, Environment, Finding, Finished, Inspection, Maintenance,
+    Opening, ParsedPlace, Place, Restore, RestoreError, Restoring, Salvaged, Scheme, Snapshot, Upgrading,
 };
 pub use engines::*;
 pub use pages::Pages;
@@ -26,7 +26,7 @@ pub use tally::{Change, Share, ShareOf, Tally};
 pub use versioned::{OLDEST_VERSION, SCHEMA_VERSION, Versioned, needs_upgrade};
 
 use bytes::Bytes;
-use std::{future::Future, pin::Pin};
+use std::{cell::Cell, future::Future, pin::Pin};
 
 /// How many times a record was written: 1 when it is new. An ETag is this number.
 pub type Revision = u64;
@@ -154,13 +154,23 @@ pub struct DamagedRow {
     pub key: Key,
     /// What is wrong with the row. The text does not name the key.
     pub reason: String,
+    /// Whether the damage is of pages of the file, so that other rows can be missing beside this one.
+    pub pages: bool,
 }
+
+/// What is wrong with a row that damaged pages hide, or that is beside such rows.
+pub(crate) const PAGES_DAMAGED: &str = "pages of the file are damaged; stop the server and run `rental-cli store repair`, which keeps what can be read, or restore a backup";
 
 impl DamagedRow {
     /// Boxed because scans return many results, and almost none of them is an error.
     #[must_use]
     pub fn new(key: Key, reason: impl Into<String>) -> Box<Self> {
-        Box::new(Self { key, reason: reason.into() })
+        Box::new(Self { key, reason: reason.into(), pages: false })
+    }
+
+    /// The damage of a row that damaged pages hide, or that is beside rows which they hide.
+    pub(crate) fn beside_damaged_pages(key: Key) -> Box<Self> {
+        Box::new(Self { key, reason: PAGES_DAMAGED.into(), pages: true })
     }
 
     /// The damage of an index entry whose key is too short to contain an id.
@@ -178,6 +188,18 @@ impl std::fmt::Display for DamagedRow {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "row {}: {}", hex::encode(self.key.as_bytes()), self.reason)
     }
+}
+
+thread_local! {
+    /// Set while an engine reads pages that can be damaged.
+    pub(crate) static READS_PAGES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether a panic of this thread only says that pages of a file are damaged. The engine turns it into the damage of a row, so a
+/// program need not log it.
+#[must_use]
+pub fn panic_is_damage() -> bool {
+    READS_PAGES.get()
 }
 
 /// One row of a scan. A damaged row is an error in its place; the other rows of the scan are not affected.

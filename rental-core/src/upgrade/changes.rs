@@ -23,7 +23,7 @@ impl Upgrade<'_> {
         // Read in the order of the keys, because rows with similar keys are on the same pages.
         derived.sort_unstable();
         let keys: Vec<Key> = derived.iter().map(|(key, _)| key.clone()).collect();
-        let found = get_each(self.store, &keys).await?;
+        let found = get_each(&self.store, &keys).await?;
         let mut rows = derived.into_iter().zip(found).peekable();
         while let Some(((first, _), _)) = rows.peek() {
             let group = first.clone();
@@ -54,7 +54,7 @@ impl Upgrade<'_> {
         state.sort_by(|one, other| one.0.cmp(&other.0));
         state.dedup_by(|later, first| later.0 == first.0);
         let keys: Vec<Key> = state.iter().map(|(key, ..)| key.clone()).collect();
-        for ((key, revision, value), there) in state.into_iter().zip(get_each(self.store, &keys).await?) {
+        for ((key, revision, value), there) in state.into_iter().zip(get_each(&self.store, &keys).await?) {
             match there {
                 // A batch that is not committed yet may contain the same claim.
                 Ok(None) if self.claimed.insert(key.clone()) => window.put(key, revision, value, Prior::New),

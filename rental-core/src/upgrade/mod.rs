@@ -31,6 +31,7 @@ mod survey;
 mod sweep;
 mod version;
 mod walk;
+mod whole_pages;
 mod window;
 
 use crate::value::members;

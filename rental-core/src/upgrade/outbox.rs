@@ -24,7 +24,7 @@ impl Upgrade<'_> {
             let Some(page) = self.next_page(&mut span).await? else { return Ok(true) };
             let (old, new): (Vec<Record>, Vec<Key>) =
                 page.into_iter().flatten().filter_map(|row| new_key(&row).map(|key| (row, key))).unzip();
-            let found = get_each(self.store, &new).await?;
+            let found = get_each(&self.store, &new).await?;
             if found.iter().any(|found| matches!(found, Ok(None))) {
                 for (row, key) in old.iter().zip(new) {
                     window.put(key, row.revision, row.value.clone(), Prior::Any);

@@ -1,10 +1,13 @@
 //! Counts the rows that an upgrade will read, before it begins. Changes nothing.
 
-use super::state::{UpgradeError, yield_to_other_tasks};
+use super::{
+    state::{UpgradeError, yield_to_other_tasks},
+    whole_pages::WholePages,
+};
 use crate::{
     resources,
     rows::{Row, Tag},
-    store::{Key, Pages, Span, Store, key_of},
+    store::{Key, Pages, Span, Versioned, key_of},
 };
 use std::path::Path;
 
@@ -76,8 +79,9 @@ fn new_bytes(record: &Key) -> u64 {
 ///
 /// # Errors
 /// The store is not available.
-pub async fn survey(store: &dyn Store, progress: &mut (dyn FnMut(u64) + Send)) -> Result<Survey, UpgradeError> {
-    let (mut found, mut pages) = (Survey::default(), Pages::of(store, Span::everything(), PAGE));
+pub async fn survey(store: &dyn Versioned, progress: &mut (dyn FnMut(u64) + Send)) -> Result<Survey, UpgradeError> {
+    let store = WholePages(store);
+    let (mut found, mut pages) = (Survey::default(), Pages::of(&store, Span::everything(), PAGE));
     while let Some(page) = pages.next().await? {
         yield_to_other_tasks().await;
         for row in &page {

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     resources::spec_of_tag,
     rows::{Tag, key},
-    store::{Key, Order, Pages, Record, Scanned, Span, after, get_each, key_of, move_behind},
+    store::{Key, Order, Pages, Record, Scanned, Span, Store as _, after, get_each, key_of, move_behind},
     value::OrganizationId,
 };
 use std::collections::BTreeMap;
@@ -61,7 +61,7 @@ impl Upgrade<'_> {
     async fn stale(&mut self) -> Result<Vec<String>, UpgradeError> {
         let mut counted: BTreeMap<String, u64> = BTreeMap::new();
         for span in self.ranges() {
-            let mut pages = Pages::of(self.store, span, PAGE);
+            let mut pages = Pages::of(&self.store, span, PAGE);
             while let Some(page) = pages.next().await? {
                 yield_to_other_tasks().await;
                 for row in &page {
@@ -103,7 +103,7 @@ impl Upgrade<'_> {
         if page.is_empty() {
             return Ok(None);
         }
-        move_behind(span, &page)?;
+        move_behind(span, &page);
         Ok(Some(page))
     }
 
@@ -114,7 +114,7 @@ impl Upgrade<'_> {
             keys.into_iter().map(|key| (target(&key), key)).partition(|(target, _)| target.is_some());
         stale.extend(nowhere.into_iter().map(|(_, key)| key));
         let targets: Vec<Key> = pointing.iter().filter_map(|(target, _)| target.clone()).collect();
-        for (found, (_, key)) in get_each(self.store, &targets).await?.into_iter().zip(pointing) {
+        for (found, (_, key)) in get_each(&self.store, &targets).await?.into_iter().zip(pointing) {
             let kept = match found {
                 Ok(Some(record)) => self.has(&record, &key).await?,
                 Ok(None) => false,

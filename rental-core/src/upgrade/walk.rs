@@ -8,6 +8,7 @@ use super::{
     state::{State, UpgradeError, state, yield_to_other_tasks},
     steps::{self, is_lifted, lift},
     submitted::Submitted,
+    whole_pages::WholePages,
     window::{Sizes, Window},
 };
 use crate::{
@@ -20,8 +21,8 @@ use crate::{
     rows::{Tag, key},
     schema::ResourceSpec,
     store::{
-        Batch, Key, Order, Pages, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, Versioned, Write, after,
-        get_each, get_one, key_of, marks, move_behind, versioned,
+        Batch, Key, Order, Pages, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, Store as _, Versioned, Write,
+        after, get_each, get_one, key_of, marks, move_behind, versioned,
     },
     tasks::{Progress, Step},
     value::OrganizationId,
@@ -40,7 +41,7 @@ const BILLED_SINCE: u64 = 6;
 
 /// An upgrade in progress.
 pub struct Upgrade<'s> {
-    pub(super) store: &'s dyn Versioned,
+    pub(super) store: WholePages<'s>,
     /// The row of the marker. `None` in a trial, which commits nothing.
     row: Option<Progress>,
     pub(super) marker: Marker,
@@ -105,7 +106,7 @@ impl<'s> Upgrade<'s> {
 
     fn new(store: &'s dyn Versioned, row: Option<Progress>, marker: Marker) -> Self {
         Self {
-            store,
+            store: WholePages(store),
             row,
             marker,
             page: VecDeque::new(),
@@ -228,7 +229,7 @@ impl<'s> Upgrade<'s> {
         self.context = None;
         self.pending.clear();
         versioned::known(self.store.version().await?).map_err(UpgradeError::Refused)?;
-        match get_one(self.store, &marks::upgrade()).await? {
+        match get_one(&self.store, &marks::upgrade()).await? {
             None => Ok(Step::Done),
             Some(record) => {
                 self.marker = Marker::read(&record).map_err(UpgradeError::Refused)?;
@@ -243,7 +244,7 @@ impl<'s> Upgrade<'s> {
         if self.page.is_empty() {
             let mut span = self.span();
             let page = self.store.scan(&span, PAGE).await?;
-            move_behind(&mut span, &page)?;
+            move_behind(&mut span, &page);
             self.page = page.into();
         }
         let Some(first) = self.page.front() else {
@@ -339,7 +340,7 @@ impl<'s> Upgrade<'s> {
             Ok(Members::default())
         } else {
             let place = Organization::key(SYSTEM, organization);
-            match get_each(self.store, std::slice::from_ref(&place)).await?.pop() {
+            match get_each(&self.store, std::slice::from_ref(&place)).await?.pop() {
                 Some(Ok(Some(record))) => Members::parse(&record.value).and_then(|mut members| {
                     // In a trial the stored record is not lifted.
                     lift(self.marker.from, organization::SPEC.object, &mut members, &Members::default())?;
@@ -354,7 +355,7 @@ impl<'s> Upgrade<'s> {
         if self.marker.from < BILLED_SINCE && organization != SYSTEM {
             let invoices = key::records(organization, &invoice::SPEC);
             let span = Span { to: after(&invoices), from: invoices, order: Order::Ascending, follow: None };
-            let (mut pages, mut rows) = (Pages::of(self.store, span, PAGE), Vec::new());
+            let (mut pages, mut rows) = (Pages::of(&self.store, span, PAGE), Vec::new());
             while let Some(page) = pages.next().await? {
                 yield_to_other_tasks().await;
                 page.iter().flatten().for_each(|record| self.billed.add(&record.value));
@@ -373,7 +374,7 @@ impl Upgrade<'_> {
     /// Finds what these invoices bill, which cannot be read: programs of before version 6 wrote a claim for each toll and violation
     /// that an invoice bills. They wrote none for rentals.
     async fn find_lost(&mut self, organization: OrganizationId, invoices: &[Uuid]) -> Result<(), UpgradeError> {
-        let mut pages = Pages::of(self.store, Span::under(key::billed_of(organization)), PAGE);
+        let mut pages = Pages::of(&self.store, Span::under(key::billed_of(organization)), PAGE);
         while let Some(page) = pages.next().await? {
             yield_to_other_tasks().await;
             for claim in page.iter().flatten() {

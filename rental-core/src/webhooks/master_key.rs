@@ -10,7 +10,9 @@ use crate::{
     error::Error,
     resources::to_json,
     rows::{Row, calendar_feed::ImportedFeed, key},
-    store::{Batch, Check, DamagedRow, Pages, Prior, Record, Revision, Store, Write, after, get_each, key_of},
+    store::{
+        Batch, Check, DamagedRow, Pages, Prior, Record, Revision, Store, StoreError, Write, after, get_each, key_of,
+    },
     value::{CalendarFeedId, EndpointId, OrganizationId, Timestamp},
 };
 use serde::{Deserialize, Serialize};
@@ -130,7 +132,11 @@ pub struct Survey {
 pub async fn survey(store: &dyn Store, keys: &MasterKeys) -> Result<Survey, Error> {
     let (mut survey, mut span) = (Survey::default(), key::secrets_of_all());
     loop {
-        let page = store.scan(&span, PAGE).await?;
+        let page = match store.scan(&span, PAGE).await {
+            // Damaged pages are all that is left.
+            Err(StoreError::Damaged(_)) => break,
+            page => page?,
+        };
         let Some(last) = page.last() else { break };
         span.from = after(key_of(last));
         for (endpoint, sealed) in page.into_iter().flatten().filter_map(|record| read(&record).ok()) {
@@ -144,7 +150,12 @@ pub async fn survey(store: &dyn Store, keys: &MasterKeys) -> Result<Survey, Erro
         }
     }
     let mut pages = Pages::of(store, key::calendar_feeds(), PAGE);
-    while let Some(page) = pages.next().await? {
+    loop {
+        let page = match pages.next().await {
+            Err(StoreError::Damaged(_)) | Ok(None) => break,
+            Ok(Some(page)) => page,
+            Err(error) => return Err(error.into()),
+        };
         for (feed, address) in page.into_iter().flatten().filter_map(|row| address(&row)) {
             survey.calendar_feeds += 1;
             survey.unreadable_calendar_feeds += u64::from(keys.open(bound_to(feed.id), &address).is_err());

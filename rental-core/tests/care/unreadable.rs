@@ -120,7 +120,7 @@ fn no_page(page: &mut [u8]) {
 fn another_number(page: &mut [u8]) {
     let at = page.windows(VERSION.len()).position(|part| part == VERSION).unwrap() + VERSION.len();
     assert_eq!(u64::from(page[at]), SCHEMA_VERSION);
-    page[at] ^= 1;
+    page[at] ^= 3;
 }
 
 /// The page has one row: its number.
@@ -194,7 +194,7 @@ fn a_process_that_was_killed_between_the_two_names_leaves_one_damaged_file() {
 
 #[test]
 fn the_message_of_a_salvage_counts_in_words() {
-    let told = |rows, lost, gaps| Salvaged { rows, damaged: 0, lost, gaps, kept: "x".into() }.to_string();
+    let told = |rows, lost, gaps| Salvaged { rows, damaged: 0, lost, gaps, corrected: 0, kept: "x".into() }.to_string();
     assert!(
         told(1, 1, 1)
             .starts_with("1 row was written to a new file, 0 of them damaged; 1 row on a damaged page is lost")
@@ -203,6 +203,8 @@ fn the_message_of_a_salvage_counts_in_words() {
         told(7, 2, 1).contains("7 rows were written") && told(7, 2, 1).contains("2 rows on damaged pages are lost")
     );
     assert!(told(7, 0, 0).contains("no other row was lost"));
+    let corrected = Salvaged { rows: 7, corrected: 1, kept: "x".into(), ..Salvaged::default() }.to_string();
+    assert!(corrected.contains("no other row was lost; 1 page was corrected by a checksum; the damaged file"));
 }
 
 #[test]

@@ -181,14 +181,20 @@ fn outcome(path: &std::path::Path) -> Option<Result<(), UpgradeError>> {
     result.recv_timeout(Duration::from_secs(60)).ok()
 }
 
-/// Pages whose keys are out of order return the same rows again and again.
+/// Pages whose keys are out of order return the same rows again and again. The opening refuses such a file.
 #[test]
 fn keys_out_of_order_end_an_upgrade() {
     let (_folder, path) = damaged_file(272_329, &[0x36, 0xf4, 0x9f, 0x2d, 0xd1, 0x16, 0x48, 0x78]);
     let ended = outcome(&path).expect("it ends");
     assert!(
-        matches!(&ended, Err(UpgradeError::Store(StoreError::DamagedStore(why))) if why.contains("order")),
+        matches!(&ended, Err(UpgradeError::Store(StoreError::DamagedStore(why))) if why.contains("a page that leads to others")),
         "{ended:?}"
+    );
+    // An upgrade is no advice.
+    let looked = rental_core::store::redb::ClosedFile::open(&path, CACHE).map(drop);
+    assert!(
+        matches!(&looked, Err(StoreError::DamagedStore(why)) if why.ends_with("restore it from a backup")),
+        "{looked:?}"
     );
 }
 

@@ -4,7 +4,7 @@ use futures_util::future::{BoxFuture, join_all};
 use rental_core::{
     error::Error,
     rows::{Row, key},
-    store::{Key, Record, Scanned, Store, key_of},
+    store::{Key, Record, Scanned, Store, StoreError, key_of},
     value::OrganizationId,
 };
 use std::collections::{HashMap, HashSet};
@@ -33,6 +33,8 @@ pub(super) trait Work: Send + Sync {
     fn has_time(&self) -> bool;
     /// The marks that are not damaged.
     fn sound(&self, page: Vec<Scanned>) -> Vec<Record>;
+    /// The rows of a scan; none when damaged pages are all that it found.
+    fn rows(&self, scanned: Result<Vec<Scanned>, StoreError>) -> Result<Vec<Scanned>, StoreError>;
     /// Does one step of a mark.
     fn step<'a>(&'a self, mark: &'a Record) -> BoxFuture<'a, Ended>;
 }
@@ -47,7 +49,7 @@ impl Turns {
     /// Gives each organization that has marks a turn. Returns whether there is more to do now.
     pub(super) async fn round(&mut self, store: &dyn Store, work: &mut impl Work) -> Result<bool, Error> {
         let (mut rest, mut more, mut marked) = (key::rechecks(), false, HashSet::new());
-        while let Some(row) = store.scan(&rest, 1).await?.first().map(key_of) {
+        while let Some(row) = work.rows(store.scan(&rest, 1).await)?.first().map(key_of) {
             let Some(Row::Recheck { organization, .. }) = Row::decode(row) else {
                 rest.from = row.next();
                 continue;
@@ -76,7 +78,7 @@ impl Turns {
             if let Some(last) = self.last.get(&organization) {
                 marks.from = last.next();
             }
-            let page = store.scan(&marks, PAGE).await?;
+            let page = work.rows(store.scan(&marks, PAGE).await)?;
             let (is_last, end) = (page.len() < PAGE, page.last().map(key_of).cloned());
             for marks in work.sound(page).chunks(AT_ONCE) {
                 let ended = join_all(marks.iter().map(|mark| work.step(mark))).await;
@@ -136,6 +138,10 @@ mod tests {
 
         fn sound(&self, page: Vec<Scanned>) -> Vec<Record> {
             all_sound(page).unwrap()
+        }
+
+        fn rows(&self, scanned: Result<Vec<Scanned>, StoreError>) -> Result<Vec<Scanned>, StoreError> {
+            scanned
         }
 
         fn step<'a>(&'a self, mark: &'a Record) -> BoxFuture<'a, Ended> {

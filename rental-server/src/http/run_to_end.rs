@@ -8,7 +8,10 @@
 //!
 //! A handler that still waits for its body has changed nothing: it is dropped. Safe methods are not wrapped at all.
 
-use crate::http::{call::Call, problem_log::log_problem, reply::Handled};
+use crate::{
+    damaged_rows::DamagedRows,
+    http::{call::Call, problem_log::log_problem, reply::Handled},
+};
 use std::{
     future::Future,
     pin::Pin,
@@ -21,11 +24,12 @@ pub(super) struct RunToEnd<F: Future<Output = Handled> + Send + 'static> {
     /// Nothing when it has ended.
     work: Option<Pin<Box<F>>>,
     call: Arc<Call>,
+    damaged: Arc<DamagedRows>,
 }
 
 impl<F: Future<Output = Handled> + Send + 'static> RunToEnd<F> {
-    pub(super) fn new(work: Pin<Box<F>>, call: Arc<Call>) -> Self {
-        Self { work: Some(work), call }
+    pub(super) fn new(work: Pin<Box<F>>, call: Arc<Call>, damaged: Arc<DamagedRows>) -> Self {
+        Self { work: Some(work), call, damaged }
     }
 }
 
@@ -43,12 +47,12 @@ impl<F: Future<Output = Handled> + Send + 'static> Future for RunToEnd<F> {
 impl<F: Future<Output = Handled> + Send + 'static> Drop for RunToEnd<F> {
     fn drop(&mut self) {
         let Some(work) = self.work.take().filter(|_| !self.call.is_reading()) else { return };
-        let call = Arc::clone(&self.call);
+        let (call, damaged) = (Arc::clone(&self.call), Arc::clone(&self.damaged));
         // Outside of the runtime, when the process ends, nothing can continue.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         runtime.spawn(async move {
             if let Err(problem) = work.await {
-                log_problem(&problem, &call);
+                log_problem(&problem, &call, &damaged);
             }
         });
     }
@@ -85,7 +89,7 @@ mod tests {
             follow.send(()).expect("the test waits");
             Ok(Reply::json("{}".into()))
         });
-        let mut request = RunToEnd::new(work, call());
+        let mut request = RunToEnd::new(work, call(), Arc::default());
         let mut context = Context::from_waker(std::task::Waker::noop());
         assert!(Pin::new(&mut request).poll(&mut context).is_pending());
         drop(request);

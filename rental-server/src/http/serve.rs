@@ -4,6 +4,7 @@
 //! rejection can decide a status or fall through to another route. Order of checks: `docs/decisions.md`, "Errors".
 
 use crate::{
+    damaged_rows::DamagedRows,
     http::{
         call::{Body, Call},
         framing,
@@ -73,6 +74,9 @@ pub(crate) trait Service: Send + Sync + 'static {
 
     /// Counts the requests in flight.
     fn in_flight(&self) -> Gauge;
+
+    /// The damaged rows that requests and background work have found.
+    fn damaged(&self) -> &Arc<DamagedRows>;
 
     /// Whose turn it is.
     fn turns(&self) -> &Arc<Turns>;
@@ -156,7 +160,7 @@ fn opened_page(call: &Call, paths: &Paths) -> Option<String> {
 /// The response of warp, with the headers about the connection. A problem is logged.
 pub(super) fn respond<S: Service>(service: &S, call: &Call, outcome: Handled) -> warp::reply::Response {
     let reply = outcome.unwrap_or_else(|problem| {
-        log_problem(&problem, call);
+        log_problem(&problem, call, service.damaged());
         Reply::problem(&problem, call.request_id.as_str())
     });
     call.response_is_made();
@@ -190,7 +194,7 @@ async fn in_time<S: Service>(service: &Arc<S>, place: &Place, call: &Arc<Call>, 
     }
     let (theirs, their_call, their_place) = (Arc::clone(service), Arc::clone(call), place.clone());
     let work = Box::pin(async move { handle(&*theirs, &their_place, &their_call, parts).await });
-    until_late(&**service, place, call, RunToEnd::new(work, Arc::clone(call))).await
+    until_late(&**service, place, call, RunToEnd::new(work, Arc::clone(call), Arc::clone(service.damaged()))).await
 }
 
 /// Lets the endpoint handle the request; a panic becomes a 500.

@@ -39,7 +39,7 @@ impl Usage {
         let most = if began { PAGES } else { usize::MAX };
         for _ in 0..most {
             let span = others.rest.get_or_insert_with(key::usage_of_all);
-            let page = self.store().scan(span, PAGE).await?;
+            let page = damaged.rows(self.store().scan(span, PAGE).await)?;
             let last = page.last().map(|row| key_of(row).clone());
             let is_last = page.len() < PAGE;
             if let Some(last) = last {

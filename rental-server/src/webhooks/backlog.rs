@@ -43,7 +43,7 @@ async fn count(hooks: &Hooks, now: Timestamp) -> Result<Backlog, Error> {
     let mut endpoint: Option<(EndpointId, bool)> = None;
     let mut span = key::due_rows_of_all();
     loop {
-        let page = hooks.store().scan(&span, PAGE).await?;
+        let page = hooks.damaged.rows(hooks.store().scan(&span, PAGE).await)?;
         let behind = page.last().map(|last| store::after(key_of(last))).filter(|_| page.len() == PAGE);
         for row in hooks.damaged.all_sound(page) {
             let Some((id, millis)) = key::due_endpoint(&row.key).zip(key::due_millis(&row.key)) else { continue };
@@ -69,7 +69,7 @@ async fn count(hooks: &Hooks, now: Timestamp) -> Result<Backlog, Error> {
 async fn count_outbox(hooks: &Hooks, backlog: &mut Backlog, now: Timestamp) -> Result<(), Error> {
     let mut span = key::outbox_rows();
     loop {
-        let page = hooks.store().scan(&span, PAGE).await?;
+        let page = hooks.damaged.rows(hooks.store().scan(&span, PAGE).await)?;
         let behind = page.last().map(|last| store::after(key_of(last))).filter(|_| page.len() == PAGE);
         for row in hooks.damaged.all_sound(page) {
             backlog.outbox += 1;

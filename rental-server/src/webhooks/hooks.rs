@@ -47,7 +47,7 @@ pub(crate) struct Hooks {
     pub(super) ownership: Option<Ownership>,
     pub(crate) metrics: HookMetrics,
     /// Damaged rows that background work skipped.
-    pub(crate) damaged: DamagedRows,
+    pub(crate) damaged: Arc<DamagedRows>,
     /// Whether the store has room for writes.
     pub(crate) space: Space,
 }
@@ -83,7 +83,7 @@ impl Hooks {
             lanes: Mutex::default(),
             ownership,
             metrics: HookMetrics::default(),
-            damaged: DamagedRows::default(),
+            damaged: Arc::default(),
             space,
         }))
     }

@@ -266,7 +266,8 @@ impl Lane {
 
     /// The first due rows of a class that can be sent, and whether there may be more.
     async fn due_rows(&mut self, class: u8, room: usize) -> Result<(Vec<Due>, bool), Error> {
-        let found = self.hooks.store().scan(&key::due_rows(self.id, class), room).await?;
+        let found = self.hooks.store().scan(&key::due_rows(self.id, class), room).await;
+        let found = self.hooks.damaged.rows(found)?;
         let full = found.len() == room;
         let mut rows = Vec::with_capacity(found.len());
         for row in found {

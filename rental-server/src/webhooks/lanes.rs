@@ -79,7 +79,7 @@ pub(super) async fn start_missing(hooks: &Hooks) -> Result<(), Error> {
     }
     let mut span = Span::newest_first(&key::records(SYSTEM, &webhook_endpoint::SPEC));
     loop {
-        let page = hooks.store().scan(&span, PAGE).await?;
+        let page = hooks.damaged.rows(hooks.store().scan(&span, PAGE).await)?;
         // A damaged endpoint gets its lane too: the lane waits until the endpoint is repaired.
         let missing =
             page.iter().filter_map(|row| key_of(row).id().map(EndpointId::from_uuid)).filter(|id| !hooks.has_lane(*id));

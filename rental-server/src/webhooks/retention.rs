@@ -47,10 +47,12 @@ pub(crate) async fn sweep(hooks: &Hooks, now: Timestamp) -> Result<(), Error> {
     }
     let mut organizations = Span::newest_first(&key::records(SYSTEM, &organization::SPEC));
     loop {
-        let page = hooks.store().scan(&organizations, 100).await?;
+        let page = hooks.damaged.rows(hooks.store().scan(&organizations, 100).await)?;
         for id in page.iter().filter_map(|row| key_of(row).id().map(OrganizationId::from_uuid)) {
             // Damage that ends the sweep of an organization ends no other one.
             hooks.damaged.skip(sweep_one(hooks, id, now).await)?;
+            // Reads of an embedded engine never wait.
+            tokio::task::yield_now().await;
         }
         match page.last() {
             Some(last) => organizations.to = key_of(last).clone(),
@@ -121,6 +123,7 @@ async fn fail_expired(
             give_up(&mut batch, organization, (record, &pending), None, now)?;
             failed += 1;
         }
+        tokio::task::yield_now().await;
         // Stale: one of them was changed. The next sweep reads them again.
         if failed > 0 && hooks.store().commit(batch).await? == Commit::Applied {
             hooks.metrics.expired.inc_by(failed);
@@ -273,6 +276,7 @@ async fn remove_old(
             let made = remove(&mut batch, organization, spec, record);
             old_ones += u64::from(hooks.damaged.skip(made)?.is_some());
         }
+        tokio::task::yield_now().await;
         // Stale: one of them was changed. The next sweep reads them again.
         if hooks.store().commit(batch).await? == Commit::Applied {
             removed += old_ones;
@@ -300,6 +304,7 @@ async fn is_needed(hooks: &Hooks, organization: OrganizationId, id: EventId) -> 
         }
         let Some(last) = last else { return Ok(false) };
         span.to = key::entry(&prefix, last);
+        tokio::task::yield_now().await;
     }
 }
 

@@ -94,6 +94,39 @@ fn a_flipped_bit_in_the_file_of_a_server_that_was_killed_under_load_harms_only_i
     }
 }
 
+/// A clean close is no protection: the engine looks at no page when it opens such a file.
+#[test]
+fn a_flipped_bit_in_a_page_that_leads_to_others_of_a_file_that_was_closed_locks_nobody_out() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("store.redb");
+    let server = Server::start_on_file(directory.path(), &[]);
+    let made = server.organization();
+    let (id, read, write) = (made.id.clone(), made.read.clone(), made.write.clone());
+    drop(made);
+    let before = add(&server, &write, 300);
+    stop(server);
+    let sound = fs::read(&file).expect("the file");
+    // A branch begins with a 2; the keys of its children come last.
+    let branches = (0..sound.len()).step_by(4096).filter(|at| sound[*at] == 2);
+    let mut noticed = 0;
+    for (branch, byte) in branches.flat_map(|at| [2, 700, 1000].map(|byte| (at, byte))) {
+        let _ = fs::remove_file(directory.path().join("store.redb.damaged"));
+        let mut bytes = sound.clone();
+        bytes[branch + byte] ^= 4;
+        fs::write(&file, bytes).expect("the file");
+        let server = Server::start_on_file(directory.path(), &[]).expecting_errors("damaged");
+        noticed += u32::from(server.log().contains(SALVAGED));
+        let organization = Organization { server: &server, id: id.clone(), read: read.clone(), write: write.clone() };
+        for customer in before.iter().step_by(23) {
+            let path = format!("/v1/customers/{}", customer["id"].as_str().expect("an id"));
+            assert_eq!(organization.get(&path).ok(), *customer, "byte {byte} of the page at {branch}");
+        }
+        drop(organization);
+        stop(server);
+    }
+    assert!(noticed > 1, "{noticed}");
+}
+
 /// Rows that only guard others follow from these, so they are written again before anything is accepted.
 #[test]
 fn what_was_lost_of_the_nights_and_numbers_that_are_taken_is_there_again_before_the_server_accepts_anything() {

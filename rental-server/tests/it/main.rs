@@ -13,6 +13,7 @@ mod connections;
 mod coverage;
 mod crash;
 mod damaged_file;
+mod damaged_pages;
 mod documents;
 mod early_responses;
 mod errors;

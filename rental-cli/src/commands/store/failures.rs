@@ -13,9 +13,7 @@ pub(super) fn next_step(report: &Report) -> &'static str {
     if has(Remedy::Backup) {
         "restore the last good backup with `rental-cli store restore`; docs/backup.md says what no repair mends (\"What a repair does\")"
     } else if has(Remedy::Repair) {
-        "keep a copy of the file, then restore the last good backup with `rental-cli store restore`, or remove damaged rows with `rental-cli store repair`"
-    } else if has(Remedy::Copy) {
-        "every row is sound: `rental-cli store copy --from URL --to redb:NEW` writes them to a new file, which takes the place of this one"
+        "keep a copy of the file, then restore the last good backup with `rental-cli store restore`, or keep what is sound with `rental-cli store repair`"
     } else if has(Remedy::Decision) {
         "a person must decide: start the server, then cancel one of the two that each line names, or give it other days or another vehicle"
     } else {

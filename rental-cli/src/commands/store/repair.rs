@@ -1,5 +1,6 @@
 //! `store repair`: removes damaged rows of a closed store and writes derived rows that are missing.
 
+mod readable;
 mod removed;
 
 use super::{
@@ -17,6 +18,7 @@ use crate::{
     output::{self, item, progress::Progress},
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use readable::{ONE_IN, Readable};
 use rental_core::{
     check::{
         self, Remedy, Report,
@@ -25,8 +27,7 @@ use rental_core::{
     resources::row_words::in_words,
     rows::key,
     store::{
-        Absent, Access, Answer, Engine, Finding, Inspection, Key, Revision, SCHEMA_VERSION, Salvaged, StoreError,
-        needs_upgrade,
+        Absent, Access, Answer, Engine, Inspection, Key, Revision, SCHEMA_VERSION, Salvaged, StoreError, needs_upgrade,
     },
     upgrade::{self, State},
     webhooks::cluster::HEARTBEAT_MILLIS,
@@ -44,8 +45,8 @@ pub(super) const EXAMPLES: [&str; 3] = [
 const MOST_LISTED: usize = 1000;
 /// Most plans of one command. A plan has up to 100,000 changes; the last one is empty.
 const MOST_PLANS: usize = 100;
-/// A store of a stated version may have one problem in so many rows.
-const ONE_IN: u64 = 10;
+/// What is told of a file before the result of its salvage.
+const REPLACED: &str = "pages of the file were damaged, so it was replaced";
 /// Heartbeats of a running server change at least once in this many of their intervals.
 const INTERVALS: u32 = 3;
 
@@ -123,57 +124,55 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
     let store = waits.0.block_on(open_or_salvage(&place, access))?;
     let done = repair_store(&place, &waits, store.as_ref(), matches);
     let closed = waits.wait(store.close()).map_err(|error| store_failure(place.as_ref(), error));
-    let mut done = done?;
+    let mut done = done.inspect_err(|_| {
+        if let Some(salvaged) = &salvaged {
+            session.out.note(&format!("{REPLACED}: {salvaged}"));
+        }
+    })?;
     closed?;
     done.salvaged = salvaged.or(done.salvaged);
-    // In a dry run, wrong checksums of pages are those of the damaged rows too.
-    if !trial || (done.removed.is_empty() && done.written.is_empty()) {
+    // In a dry run, wrong checksums of pages are those of the damaged rows.
+    if !trial {
         add_damaged_pages(&place, &mut done.left);
     }
     show(&place, &done, trial, session)?;
     result(&place, &done, trial)
 }
 
-/// When parts of a file cannot be read, asks, and replaces it by a new file with the rest.
+/// When pages of a file are damaged, asks, and replaces it by a new file with the rows that can be read. Rows are repaired in sound
+/// pages only: in others the engine can lose, repeat or never end to read them.
 fn salvage(place: &Place, matches: &ArgMatches) -> Result<Option<Salvaged>, Failure> {
     let Ok(maintenance) = place.maintenance() else { return Ok(None) };
     let (stated, trial) = (matches.get_one::<u64>("schema-version").copied(), matches.get_flag("dry-run"));
     let closed = maintenance.inspect(CACHE_BYTES, stated).map_err(|error| not_repairable(place, error))?;
     let Err(damage) = closed.pages().map_err(str::to_owned) else { return Ok(None) };
-    let (mut rows, mut gap) = (0u64, None);
-    let mut progress = Progress::count(closed.count(), "rows read");
-    closed.walk(&mut |found| {
-        match found {
-            Finding::Gap(_, detail) => gap = Some(detail),
-            Finding::Row(_) | Finding::Damaged(_) => rows += 1,
-        }
-        progress.at(rows);
-        true
-    });
-    progress.finish();
+    let readable = Readable::of(closed.as_ref());
     if stated.is_some() {
         refuse_other_rows(place, closed.as_ref())?;
     }
-    let all = closed.count().map_or_else(|| "an unknown number".to_owned(), |count| count.max(rows).to_string());
     // It is opened again by itself.
     drop(closed);
-    let detail = match gap {
-        Some(detail) => detail,
-        // Without the other rows nothing is to be asked; a dry run tells why the file is replaced.
-        None if stated.is_some() || (trial && !opens(place)?) => damage.clone(),
-        None => return Ok(None),
-    };
+    let Readable { rows, all, damaged, .. } = readable;
+    let detail = readable.gap.as_deref().unwrap_or(&damage);
+    if readable.is_nothing() {
+        return Err(Failure::Unsuccessful {
+            kind: "damaged",
+            problem: format!("{rows} of {all} rows of {place} can be read ({detail}); nothing was changed"),
+            hint: "restore the last good backup with `rental-cli store restore`, and keep this file until that serves",
+        });
+    }
     if trial {
+        // Damaged rows are listed, if all else is as the engine reads it.
+        if damaged > 0 && readable.is_as_it_is() && stated.is_none() && opens(place)? {
+            return Ok(None);
+        }
         return Err(Failure::Unsuccessful {
             kind: "damaged",
             problem: format!("{rows} of {all} rows of {place} can be read ({detail}); nothing was changed"),
             hint: "without --dry-run the command writes these rows to a new file and keeps this one; or restore the last good backup with `rental-cli store restore`",
         });
     }
-    let what = format!(
-        "Replace {place} by a new file with the {rows} of {all} rows that can be read, and keep this one beside it"
-    );
-    confirm(matches, &what)?;
+    confirm(matches, &readable.question(place))?;
     let salvaged = maintenance.salvage(CACHE_BYTES, &damage, stated);
     salvaged.map(Some).map_err(|error| store_failure(place.as_ref(), error))
 }
@@ -223,7 +222,7 @@ fn schema_version(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Adds wrong checksums of pages whose rows are all sound. A repair of rows cannot correct them.
+/// Adds damage of pages that is there after the repair: the disk has damaged them since the repair looked at them.
 fn add_damaged_pages(place: &Place, left: &mut Report) {
     let Ok(maintenance) = place.maintenance() else { return };
     if let Ok(closed) = maintenance.inspect(CACHE_BYTES, None)
@@ -231,8 +230,8 @@ fn add_damaged_pages(place: &Place, left: &mut Report) {
     {
         left.add(
             "the pages of the file".into(),
-            format!("{detail}; copy the store to a new file with `rental-cli store copy`"),
-            Remedy::Copy,
+            format!("{detail}; look at the disk, then run `rental-cli store repair` again"),
+            Remedy::Backup,
         );
     }
 }
@@ -349,14 +348,14 @@ fn show(place: &Place, done: &Done, trial: bool, session: &Session) -> Result<()
             "object": "store_repair", "store": place.to_string(), "dry_run": trial,
             "sound": done.left.problems == 0 && !(trial && done.count() > 0),
             "removed": done.removed, "written": done.written, "listed": listed, "saved": done.saved,
-            "salvaged": done.salvaged.as_ref().map(|Salvaged { rows, damaged, lost, gaps, kept }| json!({
-                "rows": rows, "damaged": damaged, "lost": lost, "gaps": gaps, "kept": kept,
+            "salvaged": done.salvaged.as_ref().map(|Salvaged { rows, damaged, lost, gaps, corrected, kept }| json!({
+                "rows": rows, "damaged": damaged, "lost": lost, "gaps": gaps, "corrected": corrected, "kept": kept,
             })),
             "left": done.left.problems, "left_listed": done.left.listed,
         }));
     }
     if let Some(salvaged) = &done.salvaged {
-        session.out.note(&format!("the file was damaged so that not all of it could be read: {salvaged}"));
+        session.out.note(&format!("{REPLACED}: {salvaged}"));
     }
     for line in done.lines() {
         output::print(&line)?;

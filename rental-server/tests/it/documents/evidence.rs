@@ -159,6 +159,32 @@ fn every_promise_names_its_test_or_command() {
     }
 }
 
+/// The patch releases in a changelog that have another schema version than the release before them.
+fn wrong_patch_releases(changelog: &str) -> Vec<String> {
+    let releases = changelog.split("\n## ").skip(1).filter_map(|section| {
+        let name = section.split_whitespace().next()?;
+        let (_, said) = section.split_once("Schema version of the store: ")?;
+        let version: u64 = said.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()?;
+        Some((name.to_owned(), version))
+    });
+    let newest_first: Vec<(String, u64)> = releases.collect();
+    let pairs = newest_first.windows(2).filter(|pair| !pair[0].0.ends_with(".0") && pair[0].1 != pair[1].1);
+    pairs.map(|pair| pair[0].0.clone()).collect()
+}
+
+#[test]
+fn a_patch_release_has_the_schema_version_of_the_release_before_it() {
+    let section =
+        |name: &str, version: u64| format!("\n## {name} - a day\nSchema version of the store: {version}. Stores of\n");
+    let of = |all: &[(&str, u64)]| all.iter().map(|(name, version)| section(name, *version)).collect::<String>();
+    assert_eq!(wrong_patch_releases(&of(&[("0.3.0", 10), ("0.2.2", 10), ("0.2.1", 9), ("0.2.0", 9)])), ["0.2.2"]);
+    let changelog = read("CHANGELOG.md");
+    assert_eq!(wrong_patch_releases(&changelog), Vec::<String>::new());
+    let present = format!("\nSchema version of the store: {}.", rental_core::store::SCHEMA_VERSION);
+    let newest = changelog.split("\n## ").nth(1).expect("a release");
+    assert!(newest.contains(&present), "the changelog says the schema version of this program");
+}
+
 /// The file of settings may hold the admin token.
 #[test]
 fn the_package_keeps_settings_and_data_from_other_users() {

@@ -221,3 +221,31 @@ fn on_postgresql_an_index_entry_whose_record_has_another_key_leaves_one_object_o
     assert_eq!(shown(&list, "name"), (names(&["last", "first"]), Some(1)));
     assert_eq!(metric(&server, "rental_damaged_rows_total"), 1.0);
 }
+
+/// A list and background work count the rows that they leave out; a request has no others to show, and counts its row too.
+#[test]
+fn a_damaged_row_that_requests_meet_is_counted_once_and_logged_in_full_once() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Server::start_on_file(directory.path(), &[]);
+    let whose = server.organization();
+    let vehicle = whose.post("/v1/vehicles", &json!({"name": DAMAGED})).id();
+    let (id, read, write) = (whose.id.clone(), whose.read.clone(), whose.write.clone());
+    drop(whose);
+    stop(server);
+    flip(&directory.path().join("store.redb"), DAMAGED);
+
+    let server = Server::start_on_file(directory.path(), &[]).expecting_errors("damaged");
+    let whose = Organization { server: &server, id, read, write };
+    for _ in 0..3 {
+        whose.get(&format!("/v1/vehicles/{vehicle}")).error(500, "api_error", "data_damaged");
+        whose.patch(&format!("/v1/vehicles/{vehicle}"), &json!({"name": "new"})).error(
+            500,
+            "api_error",
+            "data_damaged",
+        );
+    }
+    assert_eq!(metric(&server, "rental_damaged_rows_total"), 1.0);
+    let log = server.log();
+    let lines = log.lines().filter(|line| line.contains("ERROR") && line.contains(&vehicle));
+    assert_eq!(lines.count(), 1, "{log}");
+}

@@ -132,6 +132,18 @@ fn a_toll_has_one_fee_for_each_customer_unless_all_of_the_invoice_was_credited()
     assert_eq!((descriptions(&third).len(), &third["total"]), (3, &json!(108.44)), "all of it was given back");
 }
 
+/// Amounts have no currency of their own: another one would change all that is recorded.
+#[test]
+fn the_currency_of_an_organization_is_set_at_its_creation_alone() {
+    let organization = Server::shared().organization();
+    let path = format!("/admin/v1/organizations/{}", organization.id);
+    let before = organization.server.admin("GET", &path, &Value::Null).ok();
+    let other = if before["default_currency"] == "EUR" { "USD" } else { "EUR" };
+    let refused = organization.server.admin("PATCH", &path, &json!({"default_currency": other}));
+    assert_eq!(refused.bad_fields()[0].0, "default_currency");
+    assert_eq!(organization.server.admin("GET", &path, &Value::Null).ok(), before);
+}
+
 #[test]
 fn wrong_settings_are_named() {
     let organization = Server::shared().organization();

@@ -102,6 +102,10 @@ fn a_healthcheck_tells_whether_the_server_is_alive() {
     assert_eq!(program.end().code, Some(0));
     refused(&check(), &["/healthz did not respond", "is the server running?"]);
     refused(&run(theirs.path(), &["--healthcheck", "--listen", "127.0.0.1:0"], &[]), &["--listen", "not 0"]);
+    // What accepts connections and never answers is not alive.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = silent.local_addr().expect("an address").to_string();
+    refused(&run(theirs.path(), &["--healthcheck", "--listen", &address], &[]), &["/healthz did not respond"]);
 }
 
 #[test]

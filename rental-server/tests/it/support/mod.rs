@@ -248,7 +248,7 @@ fn file_in(directory: &Path) -> Vec<(&'static str, String)> {
     vec![("RENTAL_STORE", format!("redb:{}", directory.join("store.redb").display()))]
 }
 
-/// Flips one bit wherever this text is in the file of a store, as a bad disk does.
+/// Flips two bits wherever this text is in the file of a store, as a bad disk does. A single one could be corrected.
 pub(crate) fn flip(path: &Path, text: &str) {
     flip_bytes(path, text.as_bytes());
 }
@@ -258,7 +258,7 @@ pub(crate) fn flip_bytes(path: &Path, bytes: &[u8]) {
     let mut file = fs::read(path).expect("the file");
     let found: Vec<usize> = (0..file.len()).filter(|at| file[*at..].starts_with(bytes)).collect();
     assert!(!found.is_empty(), "no {} in the file", bytes.escape_ascii());
-    found.into_iter().for_each(|at| file[at] ^= 1);
+    found.into_iter().for_each(|at| file[at] ^= 3);
     fs::write(path, file).expect("the file");
 }
 

@@ -1,6 +1,9 @@
 //! Applies one batch inside a write transaction.
 
-use super::{row, tables::unavailable};
+use super::{
+    row,
+    tables::{failed, of_one, unavailable},
+};
 use crate::store::{Batch, Commit, StoreError, Write, tally::Changes};
 use redb::{ReadableTable, Table};
 
@@ -11,9 +14,11 @@ pub(super) fn apply(
     mut changes: Option<&mut Changes>,
 ) -> Result<Commit, StoreError> {
     for check in batch.checks {
-        let stored = rows.get(check.key().as_bytes()).map_err(unavailable)?;
-        let revision =
-            stored.map(|stored| row::split(check.key(), stored.value()).map(|(revision, _)| revision)).transpose()?;
+        let revision = of_one(check.key(), || {
+            let stored = rows.get(check.key().as_bytes()).map_err(failed)?;
+            let split = stored.map(|stored| row::split(check.key(), stored.value()).map(|(revision, _)| revision));
+            Ok(split.transpose()?)
+        })?;
         if !check.holds(revision) {
             return Ok(Commit::Stale(check.key().clone()));
         }

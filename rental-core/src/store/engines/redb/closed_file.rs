@@ -7,10 +7,10 @@ use super::{
     file,
     pages::Pages,
     read_only::ReadOnlyBackend,
-    row,
+    row, start_check,
     tables::{ROWS, Rows, read, unavailable},
 };
-use crate::store::{Finding, Inspection, Key, Record, StoreError};
+use crate::store::{DamagedPage, Finding, Inspection, Key, Record, StoreError};
 use redb::{
     Builder, Database, DatabaseError, ReadOnlyDatabase, ReadableDatabase, ReadableTable, ReadableTableMetadata,
     StorageError, backends::FileBackend,
@@ -59,7 +59,12 @@ impl ClosedFile {
             Err(StoreError::DamagedStore(damage) | StoreError::Unreadable(damage)) => {
                 match Pages::open(path, versions, stated) {
                     // Its rows may all be sound, and then no backup is needed.
-                    Ok(pages) => Ok(Self(Reader::Damaged(pages, file::without_advice(&damage).to_owned()))),
+                    Ok(pages) => {
+                        // Both find the damaged pages.
+                        pages.walk(&mut |_| true);
+                        start_check::read_own_tables(&pages);
+                        Ok(Self(Reader::Damaged(pages, file::without_advice(&damage).to_owned())))
+                    }
                     Err(refused) => Err(refused.of(path, &damage)),
                 }
             }
@@ -73,6 +78,13 @@ impl Inspection for ClosedFile {
         match &self.0 {
             Reader::Sound { .. } => Ok(()),
             Reader::Damaged(_, damage) => Err(damage),
+        }
+    }
+
+    fn damaged_pages(&self) -> Vec<DamagedPage> {
+        match &self.0 {
+            Reader::Sound { .. } => Vec::new(),
+            Reader::Damaged(pages, _) => pages.damaged(),
         }
     }
 

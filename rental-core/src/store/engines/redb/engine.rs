@@ -2,18 +2,18 @@
 
 use super::{
     file::{self, Versions},
-    row,
     salvage::{self, Loss},
+    scan::scan,
     shared::Shared,
     snapshot::Snapshot,
     source::{FromBackend, InFile, Source, Unchanged},
-    tables::{Rows, read, unavailable, without_panic},
+    tables::{failed, of_one, read_one},
     watched::Watch,
     writer::{self, Job, Outcome},
 };
 use crate::store::{
-    Absent, Answer, Batch, Commit, CommitObserver, Damaged, DamagedRow, Key, Order, Record, Salvaged, Scanned, Span,
-    Store, StoreError, Tally, WriterStats,
+    Absent, Answer, Batch, Commit, CommitObserver, Damaged, Key, Record, Salvaged, Scanned, Span, Store, StoreError,
+    Tally, WriterStats,
 };
 use bytes::Bytes;
 use std::{
@@ -193,14 +193,16 @@ impl Redb {
 
     fn read_all(&self, keys: &[Key]) -> Result<Vec<Option<Record>>, StoreError> {
         let rows = self.shared.rows.load();
-        keys.iter().map(|key| read(&rows, key)).collect()
+        keys.iter().map(|key| read_one(&rows, key)).collect()
     }
 
     /// The stored bytes of a row: header and value, without a check.
     pub(super) fn stored_bytes<'a>(&'a self, key: &'a Key) -> Answer<'a, Option<Bytes>> {
         self.read(move |store| {
-            let stored = store.shared.rows.load().get(key.as_bytes()).map_err(unavailable)?;
-            Ok(stored.map(|stored| Bytes::copy_from_slice(stored.value())))
+            of_one(key, || {
+                let stored = store.shared.rows.load().get(key.as_bytes()).map_err(failed)?;
+                Ok(stored.map(|stored| Bytes::copy_from_slice(stored.value())))
+            })
         })
     }
 
@@ -208,7 +210,6 @@ impl Redb {
     /// the engine permanently, because redb refuses all later reads. A damaged row fails only the reads of this row.
     fn read<'a, T: Send + 'a>(&'a self, read: impl Fn(&Self) -> Result<T, StoreError> + Send + 'a) -> Answer<'a, T> {
         let opening = self.shared.opening();
-        let read = move |store: &Self| without_panic(|| read(store));
         match read(self) {
             Err(StoreError::Unavailable(reason)) => Box::pin(async move {
                 let (mut opening, mut reason) = (opening, reason);
@@ -250,35 +251,6 @@ impl Redb {
             Err(TrySendError::Disconnected(_)) => Err(StoreError::Unavailable("the writer has stopped".into())),
         }
     }
-}
-
-/// Reads at most `limit` rows of a span from one snapshot.
-fn scan(rows: &Rows, span: &Span, limit: usize) -> Result<Vec<Scanned>, StoreError> {
-    if span.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut range = rows.range::<&[u8]>(span.from.as_bytes()..span.to.as_bytes()).map_err(unavailable)?;
-    // Most scans find far fewer rows than they may: room for all of them costs more than the scan.
-    let mut found = Vec::with_capacity(limit.min(8));
-    for _ in 0..limit {
-        let row = match span.order {
-            Order::Ascending => range.next(),
-            Order::Descending => range.next_back(),
-        };
-        let Some(found_row) = row else { break };
-        let (key, value) = found_row.map_err(unavailable)?;
-        found.push(match &span.follow {
-            None => row::decode(Key::from_bytes(key.value()), value.value()),
-            Some(follow) => match follow.target(key.value()) {
-                None => Err(DamagedRow::points_nowhere(Key::from_bytes(key.value()))),
-                Some(target) => match rows.get(target.as_bytes()).map_err(unavailable)? {
-                    Some(value) => row::decode(target, value.value()),
-                    None => Err(DamagedRow::dangling(Key::from_bytes(key.value()))),
-                },
-            },
-        });
-    }
-    Ok(found)
 }
 
 impl Drop for Redb {

@@ -1,6 +1,7 @@
 //! The file of an engine: creates it atomically, opens it, and explains to the operator why it cannot be opened.
 
 use super::{
+    format::{HEAD, stated_len},
     row,
     tables::{META, ROWS, unavailable},
     version,
@@ -13,9 +14,10 @@ use rustix::{
     io::Errno,
 };
 use std::{
+    fmt,
     fs::{self, File},
     io,
-    os::unix::fs::{FileTypeExt, MetadataExt},
+    os::unix::fs::{FileExt, FileTypeExt, MetadataExt},
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     time::Duration,
@@ -308,10 +310,13 @@ pub(super) fn in_use(path: &Path) -> StoreError {
 /// The refusal of a file that could not be opened because of a read.
 pub(super) fn refusal_of_read(path: &Path, error: DatabaseError) -> StoreError {
     match error {
-        DatabaseError::Storage(StorageError::Io(error)) if is_unreadable(&error) => StoreError::Unreadable(format!(
-            "a part of {} cannot be read ({error}): it was cut, or the disk has a sector that it cannot read",
-            path.display()
-        )),
+        DatabaseError::Storage(StorageError::Io(error)) if is_unreadable(path, &error) => unreadable(path, error),
+        DatabaseError::Storage(StorageError::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            let shown = path.display();
+            StoreError::DamagedStore(format!(
+                "{shown} is damaged (one of its pages names another one behind the end); restore it from a backup"
+            ))
+        }
         other => refusal(path, other),
     }
 }
@@ -332,9 +337,27 @@ pub(super) fn refusal(path: &Path, error: DatabaseError) -> StoreError {
     }
 }
 
-/// Whether a read found the end of the file, or a sector that the disk cannot read.
-fn is_unreadable(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::UnexpectedEof || Errno::from_io_error(error) == Some(Errno::IO)
+/// The refusal of a file of which a part is missing or cannot be read.
+pub(super) fn unreadable(path: &Path, what: impl fmt::Display) -> StoreError {
+    StoreError::Unreadable(format!(
+        "a part of {} cannot be read ({what}): it was cut, or the disk has a sector that it cannot read",
+        path.display()
+    ))
+}
+
+/// Whether a part of the file is missing, or in a sector that the disk cannot read. A file that has its whole length has no missing
+/// part: then a wrong page number is what led a read behind the end.
+fn is_unreadable(path: &Path, error: &io::Error) -> bool {
+    Errno::from_io_error(error) == Some(Errno::IO) || (error.kind() == io::ErrorKind::UnexpectedEof && was_cut(path))
+}
+
+/// Whether the file is shorter than its header says. Only together with damage it means that the file was cut: a power cut can leave
+/// such a file, too, and then nothing is missing.
+pub(super) fn was_cut(path: &Path) -> bool {
+    let mut head = [0; HEAD];
+    let read = File::open(path).and_then(|file| file.read_exact_at(&mut head, 0).and_then(|()| file.metadata()));
+    let stated = stated_len(&head);
+    read.map_or(true, |file| stated.is_none_or(|stated| file.len() < stated))
 }
 
 /// Creates the tables of a new file; checks the version of any other file.

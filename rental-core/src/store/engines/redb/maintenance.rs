@@ -4,6 +4,7 @@ use super::{
     closed_file::{self, ClosedFile},
     engine::Redb,
     file::{self, Unfinished},
+    start_check,
     tables::unavailable,
 };
 use crate::store::{
@@ -29,6 +30,7 @@ const STEP: usize = 32 << 20;
 pub fn compact(path: &Path, cache_bytes: usize) -> Result<Compacted, StoreError> {
     let size = || std::fs::metadata(path).map(|file| file.len()).map_err(unavailable);
     file::refuse_other_kinds(path)?;
+    start_check::check(path, file::Versions::Present)?;
     closed_file::refuse_other_version(path, cache_bytes, file::Versions::Present)?;
     let mut db = file::open(path, cache_bytes, Absent::Fail, file::Versions::Present)?;
     let before = size()?;

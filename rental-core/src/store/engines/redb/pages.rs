@@ -1,15 +1,20 @@
 //! Reads a damaged file without redb, which refuses it, panics on some of its pages, or reads in circles.
 //!
-//! It follows redb's file format 3 (redb's `docs/design.md`) from the last commit to the rows. A page that makes no sense is
-//! passed over with what lies below it. A page whose checksum is wrong is read all the same, because rows have their own;
-//! but only when the page that names it is intact. Else it can be another page, such as an older version of this one.
+//! It follows redb's file format 3 from the last commit to the rows. One flipped bit of a page is corrected; see `flipped.rs`. A
+//! page that makes no sense is passed over with what lies below it. A page whose checksum is wrong is read all the same, because
+//! rows have their own; but only when the page that names it is intact. Else it can be another page, such as an older version of
+//! this one. For the same reason no page is looked for that no other one names.
 
 use super::{
     file::{self, Versions},
+    flipped::{SLOT, corrected, settled},
+    format::{BRANCH, Branch, LEAF, MAGIC, PAGE, Table, Widths, branch, pairs, u32_at, u64_at, u128_at, used},
     row, version,
 };
-use crate::store::{Key, Record, SCHEMA_VERSION, StoreError, marks};
+use crate::store::{DamagedPage, Key, Record, SCHEMA_VERSION, StoreError, marks};
 use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
     fs::{File, TryLockError},
     io,
     os::unix::fs::FileExt,
@@ -17,44 +22,18 @@ use std::{
 };
 use twox_hash::XxHash3_128;
 
-/// Bytes of a page of the smallest order.
-const PAGE: u32 = 4096;
 /// The largest order of a page: 4 GiB.
 const MOST_ORDER: u32 = 20;
 /// Most levels of a tree.
-const MOST_LEVELS: u32 = 32;
-const LEAF: u8 = 1;
-const BRANCH: u8 = 2;
-const MAGIC: &[u8; 9] = b"redb\x1A\x0A\xA9\x0D\x0A";
+pub(super) const MOST_LEVELS: u32 = 32;
 /// Most bits by which a checksum can differ from that of the page and still be the one of this page: bits of itself flipped.
 const MOST_FLIPPED: u32 = 16;
+/// Most bytes that are hashed to correct pages of one file: the pages with more than one flipped bit use it up.
+const MOST_HASHED: u64 = 64 << 30;
 /// In the flags of the header: the second slot has the last commit.
 const SECOND_SLOT: u8 = 1;
 /// In the flags of the header: the last commit was made in two phases, as all of this engine are. So it is durable.
 const TWO_PHASE_COMMIT: u8 = 4;
-
-/// Bytes of a slot of the header, which describes a commit. The last 16 are its checksum.
-const SLOT: usize = 128;
-
-/// A slot of the header as it was written, and whether that is sure: its checksum is right, if need be after one flipped bit.
-fn settled(slot: &[u8; SLOT]) -> ([u8; SLOT], bool) {
-    let is_right = |slot: &[u8; SLOT]| {
-        let (described, checksum) = slot.split_at(SLOT - 16);
-        u128_at(checksum, 0) == Some(XxHash3_128::oneshot(described))
-    };
-    let mut tried = *slot;
-    if is_right(&tried) {
-        return (tried, true);
-    }
-    for bit in 0..8 * SLOT {
-        tried[bit / 8] ^= 1 << (bit % 8);
-        if is_right(&tried) {
-            return (tried, true);
-        }
-        tried[bit / 8] ^= 1 << (bit % 8);
-    }
-    (tried, false)
-}
 
 /// Why a file cannot be read page by page.
 pub(super) enum Refused {
@@ -75,6 +54,8 @@ impl Refused {
                 "{}: the page with its schema version is damaged; restore it from a backup, or `rental-cli store repair --schema-version {SCHEMA_VERSION}` keeps the rows if you know that a program of this schema version served it last",
                 path.display()
             )),
+            // No upgrade opens it either.
+            Self::Other(StoreError::NeedsUpgrade(_)) => file::beyond_reading(damage),
             Self::Other(error) => error,
         }
     }
@@ -95,23 +76,45 @@ pub(super) struct Pages {
     /// Bytes of the header of a region.
     region_header: u64,
     rows: Root,
+    /// The list of the tables of this program.
+    list: Root,
+    /// The list of the tables of redb itself, such as that of the free pages.
+    system: Option<Root>,
+    damaged: RefCell<DamagedPages>,
+    /// Bytes that may still be hashed to correct pages.
+    may_hash: Cell<u64>,
+    /// A read failed.
+    unreadable: Cell<bool>,
 }
+
+/// The pages with a wrong checksum by place and checksum: as they were written, if that is known.
+type DamagedPages = BTreeMap<(u64, u128), Option<Vec<u8>>>;
 
 /// A page as another one names it.
 #[derive(Clone, Copy)]
-struct Named {
-    number: u64,
-    checksum: u128,
+pub(super) struct Named {
+    pub(super) number: u64,
+    pub(super) checksum: u128,
     /// Whether what names it is intact.
-    surely: bool,
+    pub(super) surely: bool,
 }
 
 /// The root of a tree.
 #[derive(Clone, Copy)]
-struct Root {
-    page: Named,
+pub(super) struct Root {
+    pub(super) page: Named,
     /// Its own number of pairs.
     count: u64,
+    pub(super) widths: Widths,
+}
+
+impl Root {
+    /// The root of a table; `None` when it is empty or makes no sense.
+    pub(super) fn of_table(definition: &[u8], surely: bool) -> Option<Self> {
+        let Table { root, count, widths } = Table::read(definition)?;
+        let (number, checksum) = root?;
+        Some(Self { page: Named { number, checksum, surely }, count, widths })
+    }
 }
 
 /// A gap in the rows: the last key before it, and the reason.
@@ -120,94 +123,9 @@ pub(super) type Gap = (Option<Key>, String);
 /// One step of a walk: a key and its stored value, or a gap.
 pub(super) type Step<'s> = Result<(&'s [u8], &'s [u8]), Gap>;
 
-/// Keys and values of a leaf.
-type Pairs<'p> = Vec<(&'p [u8], &'p [u8])>;
-
-struct Branch<'p> {
-    /// Number and checksum.
-    children: Vec<(u64, u128)>,
-    /// The highest key that each child but the last one may have; `None` when they make no sense.
-    separators: Option<Vec<&'p [u8]>>,
-}
-
-fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
-    bytes.get(at..)?.first_chunk().copied()
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<usize> {
-    number(bytes, at).map(|found| usize::from(u16::from_le_bytes(found)))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    number(bytes, at).map(u32::from_le_bytes)
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    number(bytes, at).map(u64::from_le_bytes)
-}
-
-fn u128_at(bytes: &[u8], at: usize) -> Option<u128> {
-    number(bytes, at).map(u128::from_le_bytes)
-}
-
-/// The bytes of a page that its checksum covers.
-fn used(page: &[u8], value_size: Option<usize>) -> Option<&[u8]> {
-    let count = u16_at(page, 2).filter(|count| *count > 0)?;
-    let end = match (*page.first()?, value_size) {
-        (LEAF, None) => u32_at(page, 4 * (2 * count))?,
-        (LEAF, Some(size)) => u32_at(page, 4 * count)?.checked_add(u32::try_from(size * count).ok()?)?,
-        (BRANCH, _) => u32_at(page, 8 + 24 * (count + 1) + 4 * (count - 1))?,
-        _ => return None,
-    };
-    page.get(..end as usize)
-}
-
-/// The parts of a page that begin at `start` and end at the offsets that are listed at `ends`.
-fn parts(page: &[u8], start: usize, ends: impl Iterator<Item = Option<usize>>) -> Option<Vec<&[u8]>> {
-    let mut start = start;
-    ends.map(|end| {
-        let end = end?;
-        let part = page.get(start..end)?;
-        start = end;
-        Some(part)
-    })
-    .collect()
-}
-
-/// The keys and values of a leaf; `None` when it makes no sense.
-fn pairs(page: &[u8], value_size: Option<usize>) -> Option<Pairs<'_>> {
-    let count = u16_at(page, 2).filter(|count| *count > 0)?;
-    let listed = |at: usize| move |n: usize| u32_at(page, at + 4 * n).map(|end| end as usize);
-    let (keys_end, values_end) = (listed(4), listed(4 + 4 * count));
-    let start = 4 + 4 * count * if value_size.is_none() { 2 } else { 1 };
-    let keys = parts(page, start, (0..count).map(keys_end))?;
-    let values_start = keys_end(count - 1)?;
-    let values = parts(
-        page,
-        values_start,
-        (0..count).map(|n| match value_size {
-            Some(size) => Some(values_start + size * (n + 1)),
-            None => values_end(n),
-        }),
-    )?;
-    Some(keys.into_iter().zip(values).collect())
-}
-
-/// The parts of a branch; `None` when it makes no sense.
-fn branch(page: &[u8]) -> Option<Branch<'_>> {
-    let keys = u16_at(page, 2).filter(|keys| *keys > 0)?;
-    let numbers = 8 + 16 * (keys + 1);
-    let ends = numbers + 8 * (keys + 1);
-    let child = |n| Some((u64_at(page, numbers + 8 * n)?, u128_at(page, 8 + 16 * n)?));
-    let children = (0..=keys).map(child).collect::<Option<Vec<_>>>()?;
-    let separators =
-        parts(page, ends + 4 * keys, (0..keys).map(|n| u32_at(page, ends + 4 * n).map(|end| end as usize)));
-    Some(Branch { children, separators: separators.filter(|keys| keys.is_sorted_by(|a, b| a < b)) })
-}
-
 /// A walk through one tree.
 struct Walk<'e> {
-    value_size: Option<usize>,
+    widths: Widths,
     last: Option<Vec<u8>>,
     /// The present gap was told.
     told: bool,
@@ -249,8 +167,20 @@ impl Pages {
         }
         let len = file.metadata().map_err(unreadable)?.len();
         let head = read(&file, 0, 320).ok_or(Refused::Everything)?;
-        let nothing = Root { page: Named { number: 0, checksum: 0, surely: false }, count: 0 };
-        let mut pages = Self { file, len, region: 0, region_header: 0, rows: nothing };
+        let nothing =
+            Root { page: Named { number: 0, checksum: 0, surely: false }, count: 0, widths: Widths::default() };
+        let mut pages = Self {
+            file,
+            len,
+            region: 0,
+            region_header: 0,
+            rows: nothing,
+            list: nothing,
+            system: None,
+            damaged: RefCell::default(),
+            may_hash: Cell::new(MOST_HASHED),
+            unreadable: Cell::new(false),
+        };
         let (found, rows) = pages.tables(&head).ok_or(Refused::Everything)?;
         let found = found.or(stated).ok_or(Refused::NoVersion)?;
         pages.rows = rows;
@@ -271,20 +201,19 @@ impl Pages {
         let (slot, settled) = settled(head.get(slot..slot + SLOT)?.first_chunk()?);
         let (header, data) = (u64::from(u32_at(head, 16)?), u64::from(u32_at(head, 20)?));
         (self.region_header, self.region) = (header * u64::from(PAGE), (header + data) * u64::from(PAGE));
-        let named = |bytes: &[u8], at, surely| {
-            Some(Named { number: u64_at(bytes, at)?, checksum: u128_at(bytes, at + 8)?, surely })
+        let list = |at| {
+            let page = Named { number: u64_at(&slot, at)?, checksum: u128_at(&slot, at + 8)?, surely: settled };
+            Some(Root { page, count: 0, widths: Widths::default() })
         };
-        let list = Root { page: named(&slot, 8, settled)?, count: 0 };
-        let (_, surely) = self.page(list.page, None)?;
-        let root = |definition: &[u8]| {
-            let there = *definition.get(9)? != 0;
-            there.then_some(Root { page: named(definition, 10, surely)?, count: u64_at(definition, 1)? })
-        };
+        self.system = if slot[2] == 0 { None } else { list(40) };
+        let list = list(8)?;
+        self.list = list;
+        let (_, surely) = self.page(list.page, list.widths)?;
         let (mut rows, mut meta) = (None, None);
-        self.walk_tree(list, None, &mut |found| {
+        self.walk_tree(list, &mut |found| {
             match found {
-                Ok((b"rows", definition)) => rows = root(definition),
-                Ok((b"meta", definition)) => meta = root(definition),
+                Ok((b"rows", definition)) => rows = Root::of_table(definition, surely),
+                Ok((b"meta", definition)) => meta = Root::of_table(definition, surely),
                 Ok(_) | Err(_) => {}
             }
             true
@@ -292,12 +221,23 @@ impl Pages {
         Some((self.version(meta?), rows?))
     }
 
-    /// The schema version; `None` when its page is damaged. A flipped bit would make another version of it.
+    /// The schema version; `None` when its page is damaged. Flipped bits would make another version of it.
     fn version(&self, meta: Root) -> Option<u64> {
-        let (page, intact) = self.page(meta.page, Some(8))?;
-        let named = pairs(&page, Some(8)).filter(|_| intact)?;
+        let (page, intact) = self.page(meta.page, meta.widths)?;
+        let named = pairs(&page, meta.widths).filter(|_| intact)?;
         let (_, value) = named.into_iter().find(|(name, _)| *name == version::NAME.as_bytes())?;
         u64_at(value, 0)
+    }
+
+    /// The lists of the tables of this program, and of redb itself.
+    pub(super) fn lists(&self) -> (Root, Option<Root>) {
+        (self.list, self.system)
+    }
+
+    /// The pages with a wrong checksum that were read so far.
+    pub(super) fn damaged(&self) -> Vec<DamagedPage> {
+        let damaged = self.damaged.borrow();
+        damaged.iter().map(|((at, _), written)| DamagedPage { at: *at, corrected: written.is_some() }).collect()
     }
 
     /// Number of rows according to the file's own counter.
@@ -308,29 +248,29 @@ impl Pages {
     /// Reads all rows by ascending key as they are stored. Calls `each` for every row and for every gap, until it returns
     /// false.
     pub(super) fn walk(&self, each: &mut dyn FnMut(Step<'_>) -> bool) {
-        self.walk_tree(self.rows, None, each);
+        self.walk_tree(self.rows, each);
     }
 
-    fn walk_tree(&self, root: Root, value_size: Option<usize>, each: &mut dyn FnMut(Step<'_>) -> bool) {
+    fn walk_tree(&self, root: Root, each: &mut dyn FnMut(Step<'_>) -> bool) {
         let pages_left = self.len / u64::from(PAGE);
-        let mut walk = Walk { value_size, last: None, told: false, pages_left, each };
+        let mut walk = Walk { widths: root.widths, last: None, told: false, pages_left, each };
         self.visit(root.page, None, 0, &mut walk);
     }
 
     /// Walks through a page and those below it, which have no key above `highest`. Returns whether to go on.
     fn visit(&self, page: Named, highest: Option<&[u8]>, level: u32, walk: &mut Walk<'_>) -> bool {
-        let found = self.page(page, walk.value_size).filter(|_| walk.pages_left > 0 && level < MOST_LEVELS);
+        let found = self.page(page, walk.widths).filter(|_| walk.pages_left > 0 && level < MOST_LEVELS);
         let Some((page, intact)) = found else {
             return walk.gap("a page is not there or cannot be read");
         };
         // Only those that are there: a file that was cut has fewer pages than its branches name.
         walk.pages_left -= 1;
         match page.first() {
-            Some(&LEAF) => match pairs(&page, walk.value_size) {
+            Some(&LEAF) => match pairs(&page, walk.widths) {
                 Some(pairs) => pairs.into_iter().all(|(key, value)| walk.pair(key, value, highest)),
                 None => walk.gap("a page with rows is damaged"),
             },
-            Some(&BRANCH) => match branch(&page) {
+            Some(&BRANCH) => match branch(&page, walk.widths) {
                 Some(Branch { children, separators }) => {
                     children.into_iter().enumerate().all(|(n, (number, checksum))| {
                         let own = separators.as_ref().and_then(|separators| separators.get(n).copied());
@@ -350,17 +290,17 @@ impl Pages {
     /// The row is damaged, or the pages that lead to it are.
     pub(super) fn get(&self, key: &Key) -> Result<Option<Record>, StoreError> {
         let damaged = || StoreError::DamagedStore("pages on the way to it are damaged".into());
-        let mut at = self.rows.page;
+        let Root { page: mut at, widths, .. } = self.rows;
         for _ in 0..MOST_LEVELS {
-            let (page, intact) = self.page(at, None).ok_or_else(damaged)?;
+            let (page, intact) = self.page(at, widths).ok_or_else(damaged)?;
             match page.first() {
                 Some(&LEAF) => {
-                    let pairs = pairs(&page, None).ok_or_else(damaged)?;
+                    let pairs = pairs(&page, widths).ok_or_else(damaged)?;
                     let found = pairs.into_iter().find(|(found, _)| *found == key.as_bytes());
                     return Ok(found.map(|(_, stored)| row::decode(key.clone(), stored)).transpose()?);
                 }
                 Some(&BRANCH) => {
-                    let Branch { children, separators } = branch(&page).ok_or_else(damaged)?;
+                    let Branch { children, separators } = branch(&page, widths).ok_or_else(damaged)?;
                     let separators = separators.ok_or_else(damaged)?;
                     let child = separators.partition_point(|separator| *separator < key.as_bytes());
                     let (number, checksum) = children.get(child).copied().ok_or_else(damaged)?;
@@ -372,9 +312,39 @@ impl Pages {
         Err(damaged())
     }
 
-    /// The bytes of a page, and whether they are intact; `None` when it is not in the file, or may be another one.
-    fn page(&self, named: Named, value_size: Option<usize>) -> Option<(Vec<u8>, bool)> {
-        let Named { number, checksum, surely } = named;
+    /// The bytes of a page as it was written, and whether they are sure to be these; `None` when it is not in the file, or may be
+    /// another one.
+    pub(super) fn page(&self, named: Named, widths: Widths) -> Option<(Vec<u8>, bool)> {
+        let (start, page) = self.bytes(named.number)?;
+        if is_right(&page, named.checksum, widths) {
+            return Some((page, true));
+        }
+        if !named.surely {
+            return None;
+        }
+        let mut damaged = self.damaged.borrow_mut();
+        let written = damaged.entry((start, named.checksum)).or_insert_with(|| {
+            let mut may_hash = self.may_hash.get();
+            let written = corrected(&page, named.checksum, widths, &mut may_hash);
+            self.may_hash.set(may_hash);
+            written
+        });
+        Some(written.clone().map_or((page, false), |written| (written, true)))
+    }
+
+    /// The bytes of a page, if its checksum is right.
+    pub(super) fn as_written(&self, named: Named, widths: Widths) -> Option<Vec<u8>> {
+        let (_, page) = self.bytes(named.number)?;
+        is_right(&page, named.checksum, widths).then_some(page)
+    }
+
+    /// Whether a read failed.
+    pub(super) fn met_unreadable(&self) -> bool {
+        self.unreadable.get()
+    }
+
+    /// Where a page is, and its bytes.
+    fn bytes(&self, number: u64) -> Option<(u64, Vec<u8>)> {
         let order = u32::try_from(number >> 59).ok().filter(|order| *order <= MOST_ORDER)?;
         let (index, region) = (number & (0xF_FFFF >> order), (number >> 20) & 0xF_FFFF);
         let size = u64::from(PAGE) << order;
@@ -382,11 +352,16 @@ impl Pages {
         if start.checked_add(size)? > self.len {
             return None;
         }
-        let page = read(&self.file, start, usize::try_from(size).ok()?)?;
-        let found = used(&page, value_size).map(XxHash3_128::oneshot);
-        let intact = found.is_some_and(|found| (found ^ checksum).count_ones() <= MOST_FLIPPED);
-        (intact || surely).then_some((page, intact))
+        let page = read(&self.file, start, usize::try_from(size).ok()?);
+        self.unreadable.set(self.unreadable.get() || page.is_none());
+        Some((start, page?))
     }
+}
+
+/// Whether the checksum of a page is right, but for a few bits of the checksum itself.
+fn is_right(page: &[u8], checksum: u128, widths: Widths) -> bool {
+    let found = used(page, widths).map(|end| XxHash3_128::oneshot(&page[..end]));
+    found.is_some_and(|found| (found ^ checksum).count_ones() <= MOST_FLIPPED)
 }
 
 /// Reads bytes of a file; `None` when they cannot be read.

@@ -110,6 +110,12 @@ pub(super) fn salvage(
             "{damage}; what can be read of it could not be written to a new file beside it: {why}"
         ))
     })?;
+    if copied.rows == 0 && (pages.count() > 0 || copied.gaps > 0) {
+        let all = pages.count();
+        return Err(StoreError::DamagedStore(format!(
+            "{damage}; 0 of {all} rows can be read; restore it from a backup"
+        )));
+    }
     let lost = pages.count().saturating_sub(copied.rows);
     if loss == Loss::Small && lost.saturating_mul(ONE_IN) > copied.rows {
         return Err(StoreError::DamagedStore(format!(
@@ -119,7 +125,8 @@ pub(super) fn salvage(
         )));
     }
     let kept = unfinished.replace().map_err(|error| cannot_make(&path, &error))?;
-    Ok(Salvaged { lost, kept, ..copied })
+    let corrected = pages.damaged().iter().filter(|page| page.corrected).count() as u64;
+    Ok(Salvaged { lost, corrected, kept, ..copied })
 }
 
 /// Copies all rows that can be read.

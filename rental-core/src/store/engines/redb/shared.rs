@@ -39,8 +39,10 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn new(db: &Database, watch: Watch) -> Result<Self, StoreError> {
+        let rows = ArcSwap::from_pointee(snapshot(db)?);
+        watch.opened();
         Ok(Self {
-            rows: ArcSwap::from_pointee(snapshot(db)?),
+            rows,
             failure: OnceLock::new(),
             changed: Notify::new(),
             commits: AtomicU64::new(0),
@@ -86,6 +88,7 @@ impl Shared {
     /// Publishes the rows of a storage that was opened again.
     pub(super) fn opened_again(&self, db: &Database, watch: Watch) -> Result<(), StoreError> {
         let rows = snapshot(db)?;
+        watch.opened();
         self.version.store(version::read(db)?, Ordering::Release);
         self.rows.store(Arc::new(rows));
         // In this order: a reader of an earlier opening always finds the later one, or the failure of its own.

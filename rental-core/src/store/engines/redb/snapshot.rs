@@ -2,9 +2,9 @@
 
 use super::{
     row,
-    tables::{Rows, unavailable, without_panic},
+    tables::{Rows, failed, unavailable, without_panic},
 };
-use crate::store::{Answer, Key, Record, Span, StoreError};
+use crate::store::{Answer, Key, PAGES_DAMAGED, Record, Span, StoreError};
 use redb::ReadableTableMetadata;
 use std::{future::ready, sync::Arc};
 
@@ -29,14 +29,30 @@ impl Snapshot {
     /// The rows of a span by ascending key. Ignores `span.order` and `span.follow`.
     ///
     /// # Errors
-    /// The engine is not available. An item is an error when its row is damaged; the iterator continues after it.
+    /// The engine is not available. An item is an error when its row is damaged; the iterator continues after it. It ends behind
+    /// an error of the store.
     pub fn span(&self, span: &Span) -> Result<impl Iterator<Item = Result<Record, StoreError>> + use<>, StoreError> {
         // redb panics when a range ends before it begins.
         let to = span.to.as_bytes().max(span.from.as_bytes());
-        let range = self.0.range::<&[u8]>(span.from.as_bytes()..to).map_err(unavailable)?;
-        Ok(range.map(|row| {
-            let (key, value) = row.map_err(unavailable)?;
-            Ok(row::decode(Key::from_bytes(key.value()), value.value())?)
+        let mut range = self.0.range::<&[u8]>(span.from.as_bytes()..to).map_err(failed)?;
+        let (mut least, mut has_failed) = (span.from.clone(), false);
+        let mut next = move || {
+            let (key, value) = match range.next()? {
+                Ok(found) => found,
+                Err(error) => return Some(Err(failed(error))),
+            };
+            // Damaged pages can lead redb to rows of another place, for ever.
+            if key.value() < least.as_bytes() {
+                return Some(Err(StoreError::DamagedStore(PAGES_DAMAGED.into())));
+            }
+            let key = Key::from_bytes(key.value());
+            least = key.next();
+            Some(row::decode(key, value.value()).map_err(StoreError::from))
+        };
+        Ok(std::iter::from_fn(move || {
+            let row = if has_failed { None } else { next() };
+            has_failed |= matches!(row, Some(Err(ref error)) if !matches!(error, StoreError::Damaged(_)));
+            row
         }))
     }
 

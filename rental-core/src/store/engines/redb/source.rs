@@ -4,6 +4,7 @@ use super::{
     closed_file,
     file::{self, Versions},
     read_only::ReadOnlyBackend,
+    start_check,
     tables::unavailable,
     watched::{Watch, Watched},
 };
@@ -41,6 +42,7 @@ impl Source for InFile {
         file::refuse_other_kinds(&self.path)?;
         // Only the first time: this process has had the file open since.
         if absent == Absent::Create {
+            start_check::check(&self.path, self.versions)?;
             closed_file::refuse_other_version(&self.path, self.cache_bytes, self.versions)?;
         }
         file::open_watched(&self.path, self.cache_bytes, absent, self.versions, watch)
@@ -66,6 +68,7 @@ pub(super) struct Unchanged(pub(super) PathBuf, pub(super) usize);
 
 impl Source for Unchanged {
     fn open(&mut self, _: Absent, _: &Watch) -> Result<Database, StoreError> {
+        start_check::check(&self.0, Versions::Upgradable)?;
         self.open_unchanged()
     }
 

@@ -4,7 +4,10 @@ use redb::{BackendError, StorageBackend};
 use std::{
     io,
     ops::Bound,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
 };
 
 /// Why a storage failed.
@@ -21,15 +24,26 @@ pub(super) enum Failure {
 
 /// The first failure of one opening of a storage.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Watch(Arc<OnceLock<Failure>>);
+pub(super) struct Watch(Arc<Seen>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    failure: OnceLock<Failure>,
+    is_open: AtomicBool,
+}
 
 impl Watch {
     pub(super) fn failure(&self) -> Option<Failure> {
-        self.0.get().copied()
+        self.0.failure.get().copied()
     }
 
     fn note(&self, failure: Failure) {
-        let _ = self.0.set(failure);
+        let _ = self.0.failure.set(failure);
+    }
+
+    /// The storage is open. Before, a part of it that is not there means that the file was cut.
+    pub(super) fn opened(&self) {
+        self.0.is_open.store(true, Ordering::Release);
     }
 }
 
@@ -42,11 +56,13 @@ fn is_no_room(error: &io::Error) -> bool {
 pub(super) struct Watched<B> {
     storage: B,
     watch: Watch,
+    /// The length when it was opened, or that redb has set since.
+    len: AtomicU64,
 }
 
 impl<B> Watched<B> {
     pub(super) fn new(storage: B, watch: &Watch) -> Self {
-        Self { storage, watch: watch.clone() }
+        Self { storage, watch: watch.clone(), len: AtomicU64::new(u64::MAX) }
     }
 
     fn watch<T>(&self, outcome: io::Result<T>) -> io::Result<T> {
@@ -61,15 +77,26 @@ impl<B> Watched<B> {
 
 impl<B: StorageBackend> StorageBackend for Watched<B> {
     fn len(&self) -> io::Result<u64> {
-        self.watch(self.storage.len())
+        let len = self.watch(self.storage.len())?;
+        let _ = self.len.compare_exchange(u64::MAX, len, Ordering::AcqRel, Ordering::Acquire);
+        Ok(len)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.storage.read(offset, out).inspect_err(|_| self.watch.note(Failure::Unread))
+        let read = self.storage.read(offset, out);
+        // A damaged page names one that never was in the file. redb would refuse all later reads; it takes zeros for a damaged page.
+        let end = offset.saturating_add(out.len() as u64);
+        if read.is_err() && self.watch.0.is_open.load(Ordering::Acquire) && end > self.len.load(Ordering::Acquire) {
+            out.fill(0);
+            return Ok(());
+        }
+        read.inspect_err(|_| self.watch.note(Failure::Unread))
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.watch_growth(self.storage.set_len(len))
+        self.watch_growth(self.storage.set_len(len))?;
+        self.len.store(len, Ordering::Release);
+        Ok(())
     }
 
     fn sync_data(&self) -> io::Result<()> {
@@ -144,6 +171,21 @@ mod tests {
         fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
             self.fail("write").and_then(|()| self.0.write(offset, data))
         }
+    }
+
+    #[test]
+    fn a_part_that_never_was_in_an_open_storage_is_read_as_zeros_and_a_part_that_was_is_not() {
+        let watch = Watch::default();
+        let disk = Watched::new(InMemoryBackend::new(), &watch);
+        disk.set_len(4096).unwrap();
+        assert!(Watched::new(InMemoryBackend::new(), &Watch::default()).read(0, &mut [0; 8]).is_err(), "not open yet");
+        watch.opened();
+        let mut bytes = [7; 8];
+        disk.read(4092, &mut bytes).unwrap();
+        assert_eq!((bytes, watch.failure()), ([0; 8], None));
+        disk.storage.set_len(0).unwrap();
+        assert!(disk.read(0, &mut bytes).is_err());
+        assert_eq!(watch.failure(), Some(Failure::Unread), "it was cut");
     }
 
     /// A part that cannot be read may be salvaged; a disk that cannot be written is no damage of the file.
