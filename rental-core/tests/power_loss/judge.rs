@@ -10,7 +10,9 @@ use rental_core::{
     erasing::Erasure,
     resources::{
         delivery::{Delivery, DeliveryStatus},
-        event, webhook_endpoint,
+        event,
+        invoice::Settlement,
+        webhook_endpoint,
     },
     rows::{Row, key},
     store::{Key, Record},
@@ -214,9 +216,11 @@ fn events(rows: &[Record], requests: &[Arc<Request>], stored: &StoredResponses, 
         if changes.insert((id, revision)) {
             match (&*object, &request.act) {
                 ("lead", _) => expect("lead.received".into()),
-                ("invoice", Act::Settle(_, how)) => {
-                    expect(format!("invoice.{how:?}").to_lowercase().replace("void", "voided"))
-                }
+                ("invoice", Act::Settle(_, how)) => expect(if matches!(how, Settlement::Void) {
+                    "invoice.voided".into()
+                } else {
+                    "invoice.paid".into()
+                }),
                 ("credit_note", Act::Refund(_)) => expect("credit_note.refunded".into()),
                 ("vehicle" | "customer" | "rental" | "invoice" | "credit_note", _) if revision == 1 => {
                     expect(format!("{object}.created"));

@@ -7,12 +7,15 @@
 
 use super::{
     row,
-    tables::{Rows, failed, read_one, without_panic},
+    tables::{Rows, failed, of_one, without_panic},
 };
 use crate::store::{DamagedRow, Key, Order, Scanned, Span, StoreError};
 
 /// Most keys in a row that a scan leaves out because they are at a wrong place. Behind more of them, it ends.
 const MOST_LEFT_OUT: usize = 1000;
+
+/// Bytes of nearly all keys.
+const ROOM: usize = 96;
 
 /// How the reading of a span ended.
 enum End {
@@ -51,7 +54,8 @@ pub(super) fn scan(rows: &Rows, span: &Span, limit: usize) -> Result<Vec<Scanned
 fn walk(rows: &Rows, span: &Span, limit: usize, found: &mut Vec<Scanned>) -> Result<End, StoreError> {
     let (from, to) = (span.from.as_bytes(), span.to.as_bytes());
     let mut range = rows.range::<&[u8]>(from..to).map_err(failed)?;
-    let (mut before, mut left_out) = (None, 0);
+    // The key before; empty for the first one.
+    let (mut before, mut left_out) = (Vec::with_capacity(ROOM), 0);
     while found.len() < limit {
         let next = match span.order {
             Order::Ascending => range.next(),
@@ -60,11 +64,11 @@ fn walk(rows: &Rows, span: &Span, limit: usize, found: &mut Vec<Scanned>) -> Res
         let Some(next) = next else { return Ok(if left_out == 0 { End::Sound } else { End::Damaged }) };
         let (key, value) = next.map_err(failed)?;
         // redb itself ends at the first key behind the span.
-        let is_behind = match (&before, span.order) {
-            (None, Order::Ascending) => key.value() >= from,
-            (None, Order::Descending) => key.value() < to,
-            (Some(before), Order::Ascending) => key.value() > redb::AccessGuard::value(before),
-            (Some(before), Order::Descending) => key.value() < redb::AccessGuard::value(before),
+        let is_behind = match (before.is_empty(), span.order) {
+            (true, Order::Ascending) => key.value() >= from,
+            (true, Order::Descending) => key.value() < to,
+            (false, Order::Ascending) => key.value() > before.as_slice(),
+            (false, Order::Descending) => key.value() < before.as_slice(),
         };
         if !is_behind {
             left_out += 1;
@@ -77,7 +81,9 @@ fn walk(rows: &Rows, span: &Span, limit: usize, found: &mut Vec<Scanned>) -> Res
             0 => row_of(rows, span, key.value(), value.value())?,
             _ => Err(DamagedRow::beside_damaged_pages(Key::from_bytes(key.value()))),
         });
-        (before, left_out) = (Some(key), 0);
+        before.clear();
+        before.extend_from_slice(key.value());
+        left_out = 0;
     }
     Ok(End::Sound)
 }
@@ -87,8 +93,8 @@ fn row_of(rows: &Rows, span: &Span, key: &[u8], value: &[u8]) -> Result<Scanned,
     let Some(follow) = &span.follow else { return Ok(row::decode(Key::from_bytes(key), value)) };
     let entry = || Key::from_bytes(key);
     let Some(target) = follow.target(key) else { return Ok(Err(DamagedRow::points_nowhere(entry()))) };
-    match read_one(rows, &target) {
-        Ok(Some(record)) => Ok(Ok(record)),
+    match of_one(&target, || rows.get(target.as_bytes()).map_err(failed)) {
+        Ok(Some(value)) => Ok(row::decode(target, value.value())),
         Ok(None) => Ok(Err(DamagedRow::dangling(entry()))),
         Err(StoreError::Damaged(row)) => Ok(Err(row)),
         Err(error) => Err(error),
