@@ -62,13 +62,14 @@ fn walk(rows: &Rows, span: &Span, limit: usize, found: &mut Vec<Scanned>) -> Res
             Order::Descending => range.next_back(),
         };
         let Some(next) = next else { return Ok(if left_out == 0 { End::Sound } else { End::Damaged }) };
-        let (key, value) = next.map_err(failed)?;
+        let (guard, value) = next.map_err(failed)?;
+        let key = guard.value();
         // redb itself ends at the first key behind the span.
         let is_behind = match (before.is_empty(), span.order) {
-            (true, Order::Ascending) => key.value() >= from,
-            (true, Order::Descending) => key.value() < to,
-            (false, Order::Ascending) => key.value() > before.as_slice(),
-            (false, Order::Descending) => key.value() < before.as_slice(),
+            (true, Order::Ascending) => key >= from,
+            (true, Order::Descending) => key < to,
+            (false, Order::Ascending) => key > before.as_slice(),
+            (false, Order::Descending) => key < before.as_slice(),
         };
         if !is_behind {
             left_out += 1;
@@ -78,11 +79,11 @@ fn walk(rows: &Rows, span: &Span, limit: usize, found: &mut Vec<Scanned>) -> Res
             continue;
         }
         found.push(match left_out {
-            0 => row_of(rows, span, key.value(), value.value())?,
-            _ => Err(DamagedRow::beside_damaged_pages(Key::from_bytes(key.value()))),
+            0 => row_of(rows, span, key, value.value())?,
+            _ => Err(DamagedRow::beside_damaged_pages(Key::from_bytes(key))),
         });
         before.clear();
-        before.extend_from_slice(key.value());
+        before.extend_from_slice(key);
         left_out = 0;
     }
     Ok(End::Sound)
