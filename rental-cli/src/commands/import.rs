@@ -34,7 +34,9 @@ Invalid rows are skipped and counted as `invalid`; all other rows are imported, 
 The first 20 invalid rows are shown on stderr; --json lists up to 1000.
 If the server rejects the whole file, nothing is imported and the exit code is 6.";
 
-/// What the summary of an import has. `amount_created` is what it prints as `amount created`.
+/// With what the columns of sums begin. `amount_created` is printed as `amount created`.
+const OF_AMOUNT: &str = "amount_";
+/// What the summary of an import has.
 pub(super) const SUMMARY: [&str; 16] = [
     "format",
     "dry_run",
@@ -158,14 +160,13 @@ fn show(json: &str, currency: Option<&str>, session: &Session) -> Result<(), Fai
     if let Some(amounts) = record.text("amounts") {
         let amounts = Record::read(&amounts)?;
         let shown = |text: String| if session.out.is_terminal() { amount(&text, currency) } else { text };
-        counts.extend(amounts.fields().map(|(name, text)| (format!("amount {name}"), text.map(shown))));
+        counts.extend(amounts.fields().map(|(name, text)| (format!("{OF_AMOUNT}{name}"), text.map(shown))));
     }
-    let chosen = session.out.chosen();
-    if !chosen.is_empty() {
-        counts.retain(|(name, _)| chosen.contains(&name.replace(' ', "_")));
-        counts.sort_by_key(|(name, _)| chosen.iter().position(|one| *one == name.replace(' ', "_")));
-    }
-    session.out.fields(&counts)?;
+    let shown = session.out.selected(counts).into_iter().map(|(name, text)| match name.strip_prefix(OF_AMOUNT) {
+        Some(count) => (format!("amount {count}"), text),
+        None => (name, text),
+    });
+    session.out.fields(&shown.collect::<Vec<_>>())?;
     let review = record.list("review");
     for row in review.iter().take(MOST_SHOWN) {
         let text = |name| row.text(name).unwrap_or_default();

@@ -181,15 +181,16 @@ impl Output {
 
     /// Prints names and values of an object without a description: of those that `--columns` names, else all.
     pub(crate) fn only(&self, fields: Vec<(String, Option<String>)>) -> Result<(), Failure> {
-        let fields = match &self.columns[..] {
-            [] => fields,
-            chosen => {
-                let of =
-                    |name: &String| fields.iter().find(|(known, _)| known == name).and_then(|(_, text)| text.clone());
-                chosen.iter().map(|name| (name.clone(), of(name))).collect()
-            }
-        };
-        self.fields(&fields)
+        self.fields(&self.selected(fields))
+    }
+
+    /// The names and values that `--columns` names, else all.
+    pub(crate) fn selected(&self, fields: Vec<(String, Option<String>)>) -> Vec<(String, Option<String>)> {
+        if self.columns.is_empty() {
+            return fields;
+        }
+        let of = |name: &String| fields.iter().find(|(known, _)| known == name).and_then(|(_, text)| text.clone());
+        self.columns.iter().map(|name| (name.clone(), of(name))).collect()
     }
 
     /// Prints names and values of an object without a description.

@@ -242,3 +242,24 @@ fn a_store_without_a_row_that_can_be_read_is_never_replaced() {
     assert!(fs::read(&closed.path).unwrap() == bytes, "nothing was changed");
     assert_eq!(fs::read_dir(closed.path.parent().unwrap()).unwrap().count(), 1);
 }
+
+#[test]
+fn a_closed_store_that_was_cut_waits_for_a_person() {
+    let closed = Closed::of(60);
+    let mut waited = 0;
+    for left in (closed.bytes.len() / 4..closed.bytes.len()).step_by(closed.bytes.len() / 40) {
+        let bytes = &closed.bytes[..left];
+        fs::write(&closed.path, bytes).unwrap();
+        match Redb::open_or_salvage(&closed.path, CACHE).map(drop) {
+            Err(StoreError::Unreadable(why)) => {
+                assert!(why.contains("it was cut") && why.contains("store repair --dry-run"), "{left}: {why}");
+                waited += 1;
+            }
+            // What leads to all rows was at the end.
+            Err(StoreError::DamagedStore(_)) => {}
+            outcome => panic!("{left} of {} bytes: {outcome:?}", closed.bytes.len()),
+        }
+        assert!(fs::read(&closed.path).unwrap() == bytes, "nothing was changed");
+    }
+    assert!(waited > 5, "{waited}");
+}

@@ -44,7 +44,7 @@ fn walks(path: &Path, changed: Option<(usize, u8)>, rows: usize, middle: &Key) -
     let mut is_told = false;
     for (span, order) in spans.iter().flat_map(|span| [(span, Order::Ascending), (span, Order::Descending)]) {
         let span = Span { order, ..span.clone() };
-        for size in [1, 7, 300] {
+        for size in [2, 300] {
             // A page that was in use before may have rows of before.
             let (keys, told) = walk(&store, &span, size, 2 * rows);
             is_told |= told;

@@ -16,8 +16,16 @@ use rental_core::{
     value::{Holder, OrganizationId, RentalId, VehicleId},
 };
 use serde_json::{Value, json};
+use std::path::Path;
 
 const DAMAGED: &str = "break-me-here";
+
+/// Stops the server, damages the row with the text [`DAMAGED`], and starts it again.
+fn after_damage(directory: &Path, server: Server, flags: &[&str]) -> Server {
+    stop(server);
+    flip(&directory.join("store.redb"), DAMAGED);
+    Server::start_on_file(directory, flags).expecting_errors("damaged")
+}
 
 /// The member `name` of the objects, and how many the response says are left out.
 fn shown(reply: &Reply, name: &str) -> (Vec<String>, Option<u64>) {
@@ -45,10 +53,7 @@ fn a_flipped_bit_leaves_one_object_out_of_every_list_and_its_reader_gets_a_preci
     }
     let (id, read, write) = (whose.id.clone(), whose.read.clone(), whose.write.clone());
     drop(whose);
-    stop(server);
-    flip(&directory.path().join("store.redb"), DAMAGED);
-
-    let server = Server::start_on_file(directory.path(), &[]).expecting_errors("damaged");
+    let server = after_damage(directory.path(), server, &[]);
     let whose = Organization { server: &server, id, read, write };
     let get = |path: &str| shown(&whose.get(path), "name");
     let others = (names(&["last", "first"]), Some(1));
@@ -92,10 +97,7 @@ fn a_damaged_rental_leaves_out_only_what_needs_it_where_people_decide_who_pays_a
     let [first, _, last] = [("FIRST", "x"), ("LOST", DAMAGED), ("LAST", "x")].map(|(plate, to)| rental(plate, to));
     let (id, read, write) = (whose.id.clone(), whose.read.clone(), whose.write.clone());
     drop(whose);
-    stop(server);
-    flip(&directory.path().join("store.redb"), DAMAGED);
-
-    let server = Server::start_on_file(directory.path(), &[]).expecting_errors("damaged");
+    let server = after_damage(directory.path(), server, &[]);
     let whose = Organization { server: &server, id, read, write };
     let path = |what: &str| format!("/admin/v1/organizations/{}/{what}", whose.id);
     let get = |what: &str, name: &str| shown(&server.admin("GET", &path(what), &Value::Null), name);
@@ -186,10 +188,7 @@ fn a_damaged_event_keeps_no_other_one_from_being_recovered() {
     }
     let (id, read, write) = (whose.id.clone(), whose.read.clone(), whose.write.clone());
     drop(whose);
-    stop(server);
-    flip(&directory.path().join("store.redb"), DAMAGED);
-
-    let server = Server::start_on_file(directory.path(), &[PRIVATE]).expecting_errors("damaged");
+    let server = after_damage(directory.path(), server, &[PRIVATE]);
     let whose = Organization { server: &server, id, read, write };
     let receiver = Receiver::start();
     let endpoint = hook(&whose, &receiver);
@@ -231,10 +230,7 @@ fn a_damaged_row_that_requests_meet_is_counted_once_and_logged_in_full_once() {
     let vehicle = whose.post("/v1/vehicles", &json!({"name": DAMAGED})).id();
     let (id, read, write) = (whose.id.clone(), whose.read.clone(), whose.write.clone());
     drop(whose);
-    stop(server);
-    flip(&directory.path().join("store.redb"), DAMAGED);
-
-    let server = Server::start_on_file(directory.path(), &[]).expecting_errors("damaged");
+    let server = after_damage(directory.path(), server, &[]);
     let whose = Organization { server: &server, id, read, write };
     for _ in 0..3 {
         whose.get(&format!("/v1/vehicles/{vehicle}")).error(500, "api_error", "data_damaged");

@@ -85,7 +85,8 @@ impl Redb {
             Ok(store) => return Ok(store),
             Err(damage) => damage,
         };
-        let salvaged = salvage::salvage(path, cache_bytes, (&damage, None), Loss::Small, &alone)?;
+        let loss = if how == Damaged::SalvageUnreadable { Loss::Small } else { Loss::Unasked };
+        let salvaged = salvage::salvage(path, cache_bytes, (&damage, None), loss, &alone)?;
         let mut store = start()?.map_err(|damage| file::beyond_reading(&damage))?;
         store.salvaged = Some(salvaged);
         Ok(store)

@@ -310,7 +310,9 @@ pub(super) fn in_use(path: &Path) -> StoreError {
 /// The refusal of a file that could not be opened because of a read.
 pub(super) fn refusal_of_read(path: &Path, error: DatabaseError) -> StoreError {
     match error {
-        DatabaseError::Storage(StorageError::Io(error)) if is_unreadable(path, &error) => unreadable(path, error),
+        DatabaseError::Storage(StorageError::Io(error)) if is_unreadable(path, &error) => {
+            StoreError::Unreadable(unreadable(path, error))
+        }
         DatabaseError::Storage(StorageError::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
             let shown = path.display();
             StoreError::DamagedStore(format!(
@@ -337,12 +339,12 @@ pub(super) fn refusal(path: &Path, error: DatabaseError) -> StoreError {
     }
 }
 
-/// The refusal of a file of which a part is missing or cannot be read.
-pub(super) fn unreadable(path: &Path, what: impl fmt::Display) -> StoreError {
-    StoreError::Unreadable(format!(
+/// The message about a file of which a part is missing or cannot be read.
+pub(super) fn unreadable(path: &Path, what: impl fmt::Display) -> String {
+    format!(
         "a part of {} cannot be read ({what}): it was cut, or the disk has a sector that it cannot read",
         path.display()
-    ))
+    )
 }
 
 /// Whether a part of the file is missing, or in a sector that the disk cannot read. A file that has its whole length has no missing

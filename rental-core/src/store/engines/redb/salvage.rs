@@ -52,7 +52,10 @@ pub(super) fn alone(path: &Path) -> Result<Alone, StoreError> {
 /// How many rows may be lost.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(super) enum Loss {
-    /// One row in [`ONE_IN`]. A program that opens a store must not go on with most of it gone.
+    /// One row in [`ONE_IN`], and none of a file that was cut: the missing part can be somewhere. A program that opens a store must
+    /// not go on with most of it gone.
+    Unasked,
+    /// One row in [`ONE_IN`], also of a file that was cut: somebody was asked about that.
     Small,
     /// Any number: somebody was asked.
     Any,
@@ -116,8 +119,11 @@ pub(super) fn salvage(
             "{damage}; 0 of {all} rows can be read; restore it from a backup"
         )));
     }
+    if loss == Loss::Unasked && copied.gaps > 0 && file::was_cut(&path) {
+        return Err(needs_a_person(&path, &file::unreadable(&path, "its end")));
+    }
     let lost = pages.count().saturating_sub(copied.rows);
-    if loss == Loss::Small && lost.saturating_mul(ONE_IN) > copied.rows {
+    if loss != Loss::Any && lost.saturating_mul(ONE_IN) > copied.rows {
         return Err(StoreError::DamagedStore(format!(
             "{damage}; {} of {} rows can be read, and `rental-cli store repair` keeps them; or restore it from a backup",
             copied.rows,

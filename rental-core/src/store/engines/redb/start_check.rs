@@ -36,7 +36,7 @@ pub(super) fn check(path: &Path, versions: Versions) -> Result<(), StoreError> {
     match checked {
         Ok(()) => Ok(()),
         Err(Damage) if pages.met_unreadable() || file::was_cut(path) => {
-            Err(file::unreadable(path, "a page that leads to others"))
+            Err(StoreError::Unreadable(file::unreadable(path, "a page that leads to others")))
         }
         Err(Damage) => Err(StoreError::DamagedStore(format!(
             "{} is damaged (a page that leads to others is not as it was written); restore it from a backup",
