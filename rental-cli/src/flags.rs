@@ -7,8 +7,11 @@ use rental_core::{
 
 /// Returns the flag of a field that an error names: `daily-rate` for `daily_rate`. `None` if no request has that field.
 pub(crate) fn flag_of(field: &str) -> Option<String> {
-    if field == "overlap_seconds" {
-        return Some("overlap".into());
+    // Parameters and members of actions, which no resource describes.
+    match field {
+        "overlap_seconds" => return Some("overlap".into()),
+        "format" | "mapping" | "issuer" | "paid_at" => return Some(flag(field)),
+        _ => {}
     }
     let mut known = specs().flat_map(|spec| spec.fields);
     known.find(|known| known.name == field && sendable(known)).map(|known| flag(known.name))

@@ -35,7 +35,7 @@ The first 20 invalid rows are shown on stderr; --json lists up to 1000.
 If the server rejects the whole file, nothing is imported and the exit code is 6.";
 
 /// With what the columns of sums begin. `amount_created` is printed as `amount created`.
-const OF_AMOUNT: &str = "amount_";
+pub(super) const OF_AMOUNT: &str = "amount_";
 /// What the summary of an import has.
 pub(super) const SUMMARY: [&str; 16] = [
     "format",

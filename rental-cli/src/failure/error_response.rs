@@ -296,12 +296,14 @@ mod tests {
     }
 
     #[test]
-    fn an_overlap_has_its_flag() {
-        check(
-            400,
-            r#"{"error":{"type":"t","message":"m","param":"overlap_seconds"}}"#,
-            "error[t]: m\n  param overlap_seconds (--overlap)\nrequest id req_1\n",
-        );
+    fn what_only_an_action_takes_has_its_flag() {
+        for (param, flag) in [("overlap_seconds", "overlap"), ("paid_at", "paid-at"), ("format", "format")] {
+            check(
+                400,
+                &format!(r#"{{"error":{{"type":"t","message":"m","param":"{param}"}}}}"#),
+                &format!("error[t]: m\n  param {param} (--{flag})\nrequest id req_1\n"),
+            );
+        }
     }
 
     #[test]
