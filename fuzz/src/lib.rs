@@ -23,6 +23,9 @@ pub mod webhook_url;
 
 // The server is a program without a library, so its files are compiled into this crate.
 mod config;
+#[allow(dead_code, reason = "the target uses a part of it, its tests another")]
+#[path = "../../rental-server/src/damaged_rows.rs"]
+mod damaged_rows;
 /// The simulated disk of the tests of the engine.
 #[expect(dead_code, reason = "the target uses a part of it")]
 #[path = "../../rental-core/tests/power_loss/disk.rs"]
@@ -35,7 +38,7 @@ mod edge;
 mod http;
 #[path = "../../rental-server/src/panics.rs"]
 mod panics;
-#[expect(dead_code, reason = "the target uses a part of it")]
+#[allow(dead_code, reason = "the target uses a part of it, its tests another")]
 #[path = "../../rental-server/src/shares.rs"]
 mod shares;
 #[path = "../../rental-server/src/trace_context.rs"]

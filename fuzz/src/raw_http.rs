@@ -3,6 +3,7 @@
 
 use crate::{
     Pieces,
+    damaged_rows::DamagedRows,
     http::{
         Method,
         call::{Body, Call},
@@ -36,6 +37,7 @@ struct Echo {
     paths: Paths,
     draining: AtomicBool,
     turns: Arc<Turns>,
+    damaged: Arc<DamagedRows>,
 }
 
 /// Requests that reached the handler, and panics anywhere.
@@ -85,6 +87,10 @@ impl Service for Echo {
         &self.turns
     }
 
+    fn damaged(&self) -> &Arc<DamagedRows> {
+        &self.damaged
+    }
+
     fn opened(&self) {}
 
     fn closed(&self) {}
@@ -109,8 +115,12 @@ static SERVER: LazyLock<SocketAddr> = LazyLock::new(|| {
             sender.send(listener.local_addr().expect("an address")).expect("somebody waits");
             let table = [(Method::GET, "/v1/a"), (Method::POST, "/v1/a"), (Method::PATCH, "/v1/a/{id}")];
             let paths = Paths::new(table.iter().enumerate().map(|(row, (method, path))| (row, (method, *path))));
-            let service =
-                Arc::new(Echo { paths, draining: AtomicBool::new(false), turns: Turns::new(Default::default()) });
+            let service = Arc::new(Echo {
+                paths,
+                draining: AtomicBool::new(false),
+                turns: Turns::new(Default::default()),
+                damaged: Arc::default(),
+            });
             let limits = ConnectionLimits { all: 64, per_address: 64, proxies: Arc::new([]) };
             server::serve(listener, service, limits, None, std::future::pending()).await;
         });
