@@ -47,6 +47,8 @@ use tokio::task::JoinHandle;
 const LOOK: Duration = Duration::from_secs(15);
 /// The same while due feeds wait for a place.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// Longest time until a change of a feed is seen whose signal was lost.
+const SIGNAL: Duration = Duration::from_secs(5);
 /// How often all rows are read, because another server made or changed a feed and ended before it read it. A feed of an organization
 /// that has no access is tried again so often, too.
 const READ_ALL: Duration = Duration::from_secs(5 * 60);
@@ -142,7 +144,7 @@ async fn run(app: Arc<App>) {
                 next_rows.set(tokio::time::sleep(READ_ALL));
                 rows = rows.or_else(all_rows);
             }
-            changed = app.changed_feeds.next() => match changed {
+            changed = app.changed_feeds.next(SIGNAL) => match changed {
                 Some(feeds) => feeds.into_iter().for_each(|feed| readings.changed(&mut schedule, feed)),
                 None => rows = all_rows(),
             },

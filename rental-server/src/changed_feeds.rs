@@ -4,8 +4,9 @@ use rental_core::value::{CalendarFeedId, OrganizationId};
 use std::{
     mem::take,
     sync::{Mutex, PoisonError},
+    time::Duration,
 };
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::timeout};
 
 /// A calendar feed of an organization.
 pub(crate) type Feed = (OrganizationId, CalendarFeedId);
@@ -32,9 +33,10 @@ impl ChangedFeeds {
         self.signal.notify_one();
     }
 
-    /// Waits for the next feeds; `None` if there were too many to remember.
-    pub(crate) async fn next(&self) -> Option<Vec<Feed>> {
-        self.signal.notified().await;
+    /// Waits for the next feeds, `patience` at most: a signal can be lost with the future that took it. `None` if there were too
+    /// many to remember.
+    pub(crate) async fn next(&self, patience: Duration) -> Option<Vec<Feed>> {
+        let _ = timeout(patience, self.signal.notified()).await;
         let feeds = take(&mut *self.feeds.lock().unwrap_or_else(PoisonError::into_inner));
         (feeds.len() <= MOST).then_some(feeds)
     }
@@ -44,16 +46,27 @@ impl ChangedFeeds {
 mod tests {
     use super::*;
 
+    const FOREVER: Duration = Duration::from_secs(3600);
+
+    #[tokio::test]
+    async fn a_change_whose_signal_was_lost_is_seen() {
+        let changed = ChangedFeeds::default();
+        let feed = (OrganizationId::from_u128(7), CalendarFeedId::from_u128(1));
+        changed.note(feed);
+        changed.signal.notified().await;
+        assert_eq!(changed.next(Duration::from_millis(1)).await, Some(vec![feed]));
+    }
+
     #[tokio::test]
     async fn each_change_is_seen_and_too_many_mean_all_rows() {
         let changed = ChangedFeeds::default();
         let feed = |number| (OrganizationId::from_u128(7), CalendarFeedId::from_u128(number));
         [1, 2].into_iter().for_each(|number| changed.note(feed(number)));
-        assert_eq!(changed.next().await, Some(vec![feed(1), feed(2)]));
+        assert_eq!(changed.next(FOREVER).await, Some(vec![feed(1), feed(2)]));
         (0..5000).for_each(|number| changed.note(feed(number)));
         assert!(changed.feeds.lock().unwrap().len() <= MOST + 1);
-        assert_eq!(changed.next().await, None);
+        assert_eq!(changed.next(FOREVER).await, None);
         changed.note(feed(3));
-        assert_eq!(changed.next().await, Some(vec![feed(3)]));
+        assert_eq!(changed.next(FOREVER).await, Some(vec![feed(3)]));
     }
 }

@@ -1,9 +1,11 @@
 //! Flags and environment, as `docs/reference.md` lists them.
 
 mod generated;
+mod meant;
 mod network;
 
 pub(crate) use generated::{Generated, generate};
+pub(crate) use meant::meant;
 pub(crate) use network::Network;
 
 use clap::{CommandFactory, FromArgMatches, Parser, ValueEnum, error::ErrorKind, parser::ValueSource};

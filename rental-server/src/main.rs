@@ -130,11 +130,16 @@ fn usage(error: &clap::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let text = error.to_string();
-    let said = |line: &&str| !line.trim().is_empty() && !line.starts_with("Usage:") && !line.starts_with("For more");
+    let meant = config::meant(error);
+    let said = |line: &&str| {
+        let is_tip = meant.is_some() && line.trim_start().starts_with("tip: ");
+        !line.trim().is_empty() && !line.starts_with("Usage:") && !line.starts_with("For more") && !is_tip
+    };
     let lines: Vec<&str> = text.lines().filter(said).map(str::trim).collect();
     // A list of flags follows its colon on lines of its own.
     let text = lines.join("; ").replace(":; ", ": ");
-    say(&format!("{}; see --help", text.trim_start_matches("error: ")));
+    let meant = meant.map(|meant| format!("; use {meant}")).unwrap_or_default();
+    say(&format!("{}{meant}; see --help", text.trim_start_matches("error: ")));
     ExitCode::from(2)
 }
 

@@ -6,7 +6,7 @@ mod server;
 
 use crate::{
     client::{access::Access, api::Api, request::Request},
-    commands::{config, group::with_examples, session},
+    commands::{config, fields::columns_among, group::with_examples, session},
     config::settings::Settings,
     failure::Failure,
     output::{
@@ -22,7 +22,9 @@ use std::path::Path;
 
 /// Builds the command.
 pub(crate) fn command() -> Command {
-    let command = Command::new("doctor").about("Check the server, its clock, the secrets and the settings");
+    let command = Command::new("doctor")
+        .about("Check the server, its clock, the secrets and the settings")
+        .arg(columns_among(findings::COLUMNS));
     with_examples(command, &["rental-cli doctor", "rental-cli doctor --profile staging --json"])
 }
 

@@ -60,7 +60,8 @@ fn command() -> Command {
             Command::new("recover")
                 .about("Resend all events that an endpoint missed; safe to repeat")
                 .arg(endpoint().required(true).help("The webhook endpoint"))
-                .arg(since()),
+                .arg(since())
+                .arg(fields::columns_among(["examined", "resent"])),
             &recover,
         ));
     with_examples(command, &[list[0], resend[0], recover[0]])

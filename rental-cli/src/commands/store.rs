@@ -13,6 +13,7 @@ mod upgrade;
 use crate::{
     commands::{
         collection,
+        fields::columns_among,
         group::{Group, with_examples},
         session::Session,
     },
@@ -40,6 +41,9 @@ use std::{
 };
 
 pub(crate) const GROUP: Group = Group { name: "store", command, run };
+
+/// What `check` can show besides the problems, which it lists always.
+const CHECKED: [&str; 5] = ["store", "sound", "rows", "master_key", "problems"];
 
 fn command() -> Command {
     let check = ["rental-cli store check redb:/var/lib/rental/rental.redb"];
@@ -78,18 +82,23 @@ fn command() -> Command {
                     ))
                     .arg(Arg::new("erased").long("erased").value_name("FROM").action(ArgAction::Append).help(
                         "Newer store (URL) or backup (path): people on its list of erased people are erased again",
-                    )),
+                    ))
+                    .arg(columns_among(["store", "created_at", "rows", "sha256", "erased_people_added"])),
                 &restore,
             ))
             .subcommand(with_examples(copy::command(), &copy))
             .subcommand(with_examples(upgrade::command(), &upgrade::EXAMPLES))
             .subcommand(with_examples(
-                url("Verify every page and row of a store file; the server must be stopped; read-only").name("check"),
+                url("Verify every page and row of a store file; the server must be stopped; read-only")
+                    .name("check")
+                    .arg(columns_among(CHECKED)),
                 &check,
             ))
             .subcommand(with_examples(repair::command(), &repair::EXAMPLES))
             .subcommand(with_examples(
-                url("Return unused space of a store file to the disk; the server must be stopped").name("compact"),
+                url("Return unused space of a store file to the disk; the server must be stopped")
+                    .name("compact")
+                    .arg(columns_among(["store", "bytes_before", "bytes_after"])),
                 &compact,
             ));
     with_examples(command, &[backup[0], restore[0], check[0]])
@@ -182,13 +191,21 @@ fn show_report(place: &Place, report: &Report, out: &Output) -> Result<(), Failu
             "master_key": {"in_use": keys.in_use, "unreadable": keys.unreadable, "file": beside},
         }));
     }
-    let mut fields = vec![("rows".to_owned(), Some(report.rows.to_string()))];
-    fields.extend(report.records.iter().map(|(object, count)| (format!("{object} records"), Some(count.to_string()))));
     let beside = beside.map(|beside| format!(", {beside}")).unwrap_or_default();
-    fields.push(("master key".to_owned(), keys.in_use.as_ref().map(|in_use| format!("{}{beside}", in_use.current))));
-    fields.push(("endpoints of another key".to_owned(), Some(keys.unreadable.to_string())));
-    fields.push(("problems".to_owned(), Some(report.problems.to_string())));
-    out.fields(&fields)?;
+    let key = keys.in_use.as_ref().map(|in_use| format!("{}{beside}", in_use.current));
+    let (rows, problems) = (Some(report.rows.to_string()), Some(report.problems.to_string()));
+    if out.chosen().is_empty() {
+        let mut fields = vec![("rows".to_owned(), rows)];
+        fields.extend(report.records.iter().map(|(object, n)| (format!("{object} records"), Some(n.to_string()))));
+        fields.push(("master key".to_owned(), key));
+        fields.push(("endpoints of another key".to_owned(), Some(keys.unreadable.to_string())));
+        fields.push(("problems".to_owned(), problems));
+        out.fields(&fields)?;
+    } else {
+        let sound = (report.problems == 0).to_string();
+        let all = CHECKED.into_iter().map(str::to_owned);
+        out.only(all.zip([Some(place.to_string()), Some(sound), rows, key, problems]).collect())?;
+    }
     for problem in &report.listed {
         output::print(&item(&problem.place, &problem.what))?;
     }

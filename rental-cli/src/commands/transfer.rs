@@ -56,7 +56,8 @@ fn export_command() -> Command {
                 .default_value("gentle")
                 .help("`full` is faster, but slows down requests during the export"),
         )
-        .arg(Arg::new("force").long("force").action(ArgAction::SetTrue).help("Replace an existing file"));
+        .arg(Arg::new("force").long("force").action(ArgAction::SetTrue).help("Replace an existing file"))
+        .arg(fields::columns_among(["organization_id", "file", "objects", "bytes"]).requires("to"));
     with_examples(command, &examples)
 }
 

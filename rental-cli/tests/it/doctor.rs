@@ -94,6 +94,10 @@ fn a_server_that_cannot_write_is_9_and_a_full_disk_a_warning() {
     let told: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!((json.code, &told["ok"]), (Some(9), &serde_json::json!(false)));
     assert_eq!(told["checks"].as_array().unwrap().len(), ran.stdout.lines().count());
+    let mut command = FakeServer::new(script()).command(&["doctor", "--columns", "name,status"]);
+    let chosen = Ran::of(command.env_remove("RENTAL_API_KEY"));
+    assert!(chosen.code == Some(9) && chosen.stdout.starts_with("name\tstatus\n"), "{chosen:?}");
+    assert!(chosen.stdout.contains("\nready\tfailed\n"), "{chosen:?}");
 }
 
 #[test]

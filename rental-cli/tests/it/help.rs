@@ -20,6 +20,37 @@ fn the_reference_is_what_help_says() {
     );
 }
 
+/// Commands that print no fields of objects: files, settings, what goes on for ever, and JSON as the server sends it.
+const WITHOUT_COLUMNS: &[&str] = &[
+    "invoices pdf",
+    "invoices print",
+    "credit-notes pdf",
+    "credit-notes print",
+    "listen",
+    "api",
+    "login",
+    "config set",
+    "config use",
+    "config remove",
+    "config path",
+    "completions",
+    "man",
+];
+
+#[test]
+fn every_command_that_shows_fields_takes_columns() {
+    let mut reference = String::new();
+    describe(&[], &mut reference);
+    let rule = format!("{}\n", "=".repeat(100));
+    let parts: Vec<&str> = reference.split(&rule).skip(1).collect();
+    let without = parts.chunks(2).filter_map(|part| {
+        let [name, help] = part else { panic!("{part:?}") };
+        let shows = !help.contains("\nCommands:\n") && !help.contains("--columns ");
+        shows.then(|| name.trim().trim_start_matches("rental-cli").trim())
+    });
+    assert_eq!(without.collect::<Vec<_>>(), WITHOUT_COLUMNS);
+}
+
 #[test]
 fn the_version_has_the_commit_of_the_build() {
     let ran = Ran::of(&mut cli(&["--version"]));

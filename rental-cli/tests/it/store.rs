@@ -153,6 +153,28 @@ fn compacting_says_the_bytes_before_and_after() {
 }
 
 #[test]
+fn what_is_shown_of_a_store_has_the_columns_that_were_chosen() {
+    let (directory, path) = place(400);
+    let checked = run(&["store", "check", &url(&path), "--columns", "rows,sound,problems"]);
+    assert_eq!((checked.code, checked.stdout.as_str()), (Some(0), "rows\t400\nsound\ttrue\nproblems\t0\n"));
+    let upgraded = run(&["store", "upgrade", &url(&path), "--columns", "rows_written,to"]);
+    assert_eq!(upgraded.stdout, format!("rows_written\t0\nto\t{SCHEMA_VERSION}\n"));
+    let copied = run(&[
+        "store",
+        "copy",
+        "--from",
+        &url(&path),
+        "--to",
+        &url(&directory.path().join("b.redb")),
+        "--columns",
+        "rows",
+    ]);
+    assert_eq!(copied.stdout, "rows\t400\n", "{copied:?}");
+    let refused = run(&["store", "check", &url(&path), "--columns", "records"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("problems"), "{refused:?}");
+}
+
+#[test]
 fn a_backup_is_received_checked_and_restored() {
     let (directory, path) = place(3000);
     let bytes = archive(&path);

@@ -142,7 +142,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         index(3, &["status", "customer_id"]),
         ordered_index(16, "updated_at"),
         index(20, &["invoice_number"]),
-        // Of open invoices only: those that are overdue are a range of it.
+        // Of invoices of which something is owed: those that are overdue are a range of it.
         ordered_index(21, "due_date"),
     ],
     look_ups: &[],
@@ -198,10 +198,9 @@ impl Resource for Invoice {
     const SPEC: &'static ResourceSpec = &SPEC;
     const SERIES: Option<Series> = Some(NUMBERS);
 
-    /// Only an open invoice has an entry by its due date.
+    /// Only an open invoice that is not credited as a whole has an entry by its due date.
     fn indexed(&self, name: &str) -> Option<IndexValue<'_>> {
-        let is_open = self.status == Some(InvoiceStatus::Open);
-        if name == "due_date" && !is_open { None } else { self.index_value(name) }
+        if name == "due_date" && !self.is_owed() { None } else { self.index_value(name) }
     }
 }
 
@@ -314,6 +313,12 @@ impl Invoice {
     pub(crate) fn sources(&self) -> Vec<Source> {
         let lines = self.lines.iter().filter(|_| self.status != Some(InvoiceStatus::Void));
         lines.filter_map(Line::source).map(|(_, source)| source).collect()
+    }
+
+    /// Whether the customer has something to pay: it is open, and credit notes left something of its total.
+    fn is_owed(&self) -> bool {
+        let is_credited = !self.credit_note_ids.is_empty() && Some(self.amount_credited) == self.total;
+        self.status == Some(InvoiceStatus::Open) && !is_credited
     }
 
     /// The sum of the lines; `None` above [`Money::MAX`].

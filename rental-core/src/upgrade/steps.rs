@@ -1,6 +1,7 @@
 //! The list of all steps, and the lift of one object through them. A new step is a file in `steps/`, its lines here, and the
 //! number in [`SCHEMA_VERSION`].
 
+mod version_10;
 mod version_3;
 mod version_4;
 mod version_5;
@@ -22,9 +23,10 @@ const VERSIONS: &[Version] = &[
     version_7::VERSION,
     version_8::VERSION,
     version_9::VERSION,
+    version_10::VERSION,
 ];
 /// The description of the present version.
-const PRESENT: &str = include_str!("../../schema/v9.json");
+const PRESENT: &str = include_str!("../../schema/v10.json");
 
 const _: () = assert!(VERSIONS[VERSIONS.len() - 1].number == SCHEMA_VERSION, "the last step leads to SCHEMA_VERSION");
 

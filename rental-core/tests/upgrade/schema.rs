@@ -14,6 +14,7 @@ const RELEASED: &[(u64, &str)] = &[
     (6, "4526998714c4f12ec06dfc76d2d22edbe5bc4786ba3df9eca7ff927a008a3158"),
     (7, "20b68c76fb89c6aa9abfc346c2c3af58e5949e78283bf3febdec5395881657db"),
     (8, "cc5d0a388455b5675fe21c85148d8eb2760daecc4f10e1a54e2356106e9294a3"),
+    (9, "70c658ea3904fe7c07e664d221d205ffe7b8443d06034a779e36a606dc1ce746"),
 ];
 
 fn file(version: u64) -> PathBuf {

@@ -296,6 +296,19 @@ fn bad_flags_end_with_2_and_name_the_flag() {
 }
 
 #[test]
+fn a_flag_of_another_server_leads_to_the_one_that_is_meant() {
+    let directory = directory();
+    for (flag, meant) in
+        [("--port", "--listen ADDRESS:PORT"), ("--data=x", "--store URL"), ("--admin-token", "--admin-token-file FILE")]
+    {
+        let ended = run(directory.path(), &[flag], &[]);
+        let flag = flag.split('=').next().unwrap_or_default();
+        let said = format!("rental-server: unexpected argument '{flag}' found; use {meant}; see --help\n");
+        assert_eq!((ended.code, ended.stderr), (Some(2), said));
+    }
+}
+
+#[test]
 fn a_certificate_without_its_key_is_refused_in_one_sentence_that_names_the_key() {
     let directory = directory();
     for (given, lacking) in [("--tls-cert", "--tls-key"), ("--tls-key", "--tls-cert")] {

@@ -10,6 +10,9 @@ use serde_json::json;
 /// Exit codes, the most severe first: an unreachable server hides all other problems.
 const BY_SEVERITY: [u8; 9] = [7, 9, 4, 5, 2, 1, 3, 6, 8];
 
+/// What a check has.
+pub(super) const COLUMNS: [&str; 4] = ["status", "name", "fact", "next"];
+
 /// Columns of the name of a check on a terminal.
 const NAME: usize = 18;
 /// Columns before the fact: the sign, the name, and a space after each.
@@ -45,7 +48,18 @@ struct Check {
     next: Option<String>,
 }
 
-/// Results so far. Each is printed at once, except with `--json`.
+impl Check {
+    fn text(&self, column: &str) -> String {
+        match column {
+            "status" => self.status.word().to_owned(),
+            "name" => self.name.to_owned(),
+            "fact" => self.fact.clone(),
+            _ => self.next.clone().unwrap_or_default(),
+        }
+    }
+}
+
+/// Results so far. Each is printed at once, except with `--json` and `--columns`.
 pub(super) struct Findings<'a> {
     out: &'a Output,
     checks: Vec<Check>,
@@ -64,7 +78,7 @@ impl<'a> Findings<'a> {
         next: Option<&str>,
     ) -> Result<(), Failure> {
         let check = Check { name, status, fact: printable(fact), next: next.map(printable) };
-        if !self.out.json {
+        if !self.out.json && self.out.chosen().is_empty() {
             output::print(&self.line(&check))?;
         }
         self.checks.push(check);
@@ -107,6 +121,10 @@ impl<'a> Findings<'a> {
             let checks: Vec<_> = self.checks.iter().map(check).collect();
             let diagnosis = json!({"object": "diagnosis", "ok": bad.is_empty(), "checks": checks});
             self.out.json(&diagnosis.to_string())?;
+        } else if !self.out.chosen().is_empty() {
+            let columns = self.out.columns_or(&COLUMNS);
+            let rows = self.checks.iter().map(|check| columns.iter().map(|column| check.text(column)).collect());
+            self.out.rows(&columns, &rows.collect::<Vec<Vec<String>>>())?;
         }
         match BY_SEVERITY.into_iter().find(|code| bad.contains(code)).or_else(|| bad.first().copied()) {
             Some(exit_code) => Err(Failure::Checks { failed: bad.len(), exit_code }),

@@ -3,7 +3,7 @@
 use super::arguments::{force, path_of};
 use crate::{
     client::{access::Access, request::Request},
-    commands::{collection::text, session::Session},
+    commands::{collection::text, fields::columns_among, session::Session},
     failure::Failure,
     output::{
         progress::Progress,
@@ -37,6 +37,7 @@ pub(super) fn command() -> Command {
         .arg(to)
         .arg(pace)
         .arg(force("Replace an existing file"))
+        .arg(columns_among(["file", "created_at", "rows", "bytes", "sha256"]))
 }
 
 pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {

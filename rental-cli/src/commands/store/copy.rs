@@ -4,7 +4,10 @@ use super::{
     place::{self, Place, forms},
     transfer,
 };
-use crate::{commands::session::Session, failure::Failure};
+use crate::{
+    commands::{fields::columns_among, session::Session},
+    failure::Failure,
+};
 use clap::{Arg, ArgMatches, Command};
 use serde_json::json;
 use std::{
@@ -21,6 +24,7 @@ pub(super) fn command() -> Command {
         .about("Copy a store to another engine and verify the copy; all servers of both must be stopped")
         .arg(place("from", format!("Store to copy, {}", forms())))
         .arg(place("to", "Store to create; it must not exist yet".into()))
+        .arg(columns_among(["from", "to", "rows", "bytes", "sha256"]))
 }
 
 pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {

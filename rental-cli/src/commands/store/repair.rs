@@ -11,11 +11,12 @@ use super::{
 use crate::{
     commands::{
         confirm::{confirm, yes},
+        fields::columns_among,
         session::Session,
     },
     edge,
     failure::Failure,
-    output::{self, item, progress::Progress},
+    output::{self, Output, item, progress::Progress},
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use readable::{ONE_IN, Readable};
@@ -41,6 +42,8 @@ pub(super) const EXAMPLES: [&str; 3] = [
     "rental-cli store repair redb:/var/lib/rental/rental.redb",
     "rental-cli store repair postgres://rental@db/rental --yes --save /backup/removed.jsonl",
 ];
+/// Columns of the list of rows.
+const COLUMNS: [&str; 3] = ["action", "place", "what"];
 /// Most rows in a list.
 const MOST_LISTED: usize = 1000;
 /// Most plans of one command. A plan has up to 100,000 changes; the last one is empty.
@@ -76,6 +79,7 @@ pub(super) fn command() -> Command {
         .arg(Arg::new("schema-version").long("schema-version").value_name("N").value_parser(schema_version).help(
             "Schema version of a file that has lost the page that says so: that of the program that served it last",
         ))
+        .arg(columns_among(COLUMNS))
 }
 
 /// Waits for a store on the runtime of this command.
@@ -318,7 +322,21 @@ fn ask(plan: &Plan, place: &Place, matches: &ArgMatches) -> Result<(), Failure> 
 }
 
 impl Done {
-    /// Counts by kind, then the first rows.
+    /// Prints counts by kind, then the first rows; with `--columns`, these columns of the rows.
+    fn print(&self, out: &Output) -> Result<(), Failure> {
+        if out.chosen().is_empty() {
+            return self.lines().iter().try_for_each(|line| output::print(line));
+        }
+        let columns = out.columns_or(&COLUMNS);
+        let cell = |(place, what, action): &(String, String, &'static str), name: &&str| match *name {
+            "action" => (*action).to_owned(),
+            "place" => place.clone(),
+            _ => what.clone(),
+        };
+        let rows = self.listed.iter().map(|row| columns.iter().map(|name| cell(row, name)).collect());
+        out.rows(&columns, &rows.collect::<Vec<Vec<String>>>())
+    }
+
     fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for (verb, counts) in [("removes", &self.removed), ("writes", &self.written)] {
@@ -357,9 +375,7 @@ fn show(place: &Place, done: &Done, trial: bool, session: &Session) -> Result<()
     if let Some(salvaged) = &done.salvaged {
         session.out.note(&format!("{REPLACED}: {salvaged}"));
     }
-    for line in done.lines() {
-        output::print(&line)?;
-    }
+    done.print(&session.out)?;
     for problem in &done.left.listed {
         let what = match problem.remedy {
             Remedy::Start => "the next server mends",

@@ -4,7 +4,12 @@ use super::{
     failures::store_failure,
     place::{self, CACHE_BYTES, Place, forms, open, runtime},
 };
-use crate::{commands::session::Session, failure::Failure, output::progress::Progress, text::printable};
+use crate::{
+    commands::{fields::columns_among, session::Session},
+    failure::Failure,
+    output::progress::Progress,
+    text::printable,
+};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{
     store::{Access, Engine, Maintenance, SCHEMA_VERSION, StoreError},
@@ -19,6 +24,9 @@ pub(super) const EXAMPLES: [&str; 3] = [
     "rental-cli store upgrade redb:/var/lib/rental/rental.redb",
     "rental-cli store upgrade postgres://rental@db/rental --keep-damaged",
 ];
+/// The members of the result, without those that are the same for every upgrade.
+const COLUMNS: [&str; 9] =
+    ["store", "from", "to", "dry_run", "records", "rows_written", "rows_removed", "rows_damaged", "damaged"];
 /// Pause while another process upgrades the same database.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -44,6 +52,7 @@ pub(super) fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("Upgrade despite damaged rows, which are kept unchanged; do not check the pages of a file first"),
         )
+        .arg(columns_among(COLUMNS))
 }
 
 /// Result of an upgrade.

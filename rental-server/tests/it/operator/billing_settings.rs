@@ -204,15 +204,17 @@ fn settings_that_are_too_large_are_refused_with_their_bounds() {
 }
 
 #[test]
-fn open_invoices_are_listed_by_their_due_date() {
+fn invoices_of_which_something_is_owed_are_listed_by_their_due_date() {
     let organization = Server::shared().organization();
     let customer = organization.customer(json!({}));
     let bill = |due: &str| {
         let body = json!({"customer_id": customer, "lines": [{"description": "x", "amount": 10}], "due_date": due});
         organization.recorded("invoices", &body)
     };
-    let [late, soon, paid] = ["2098-01-02", "2098-01-01", "2098-01-01"].map(bill);
+    let [late, soon, paid, credited] = ["2098-01-02", "2098-01-01", "2098-01-01", "2098-01-01"].map(bill);
     admin(&organization, &format!("invoices/{paid}/pay"), &Value::Null);
+    admin(&organization, &format!("invoices/{soon}/credit"), &json!({"lines": [{"line": 0, "amount": 9}]}));
+    admin(&organization, &format!("invoices/{credited}/credit"), &json!({"lines": [{"line": 0}]}));
     let list = |query: &str| -> Vec<String> {
         let page = organization.get(&format!("/v1/invoices?{query}")).ok();
         page["data"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect()
