@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests do")]
 
+#[path = "recording/charged_again.rs"]
+mod charged_again;
 #[path = "recording/identity.rs"]
 mod identity;
 #[path = "recording/race.rs"]

@@ -303,3 +303,61 @@ fn credits_that_an_older_version_recorded_are_known() {
     assert_eq!(import(&store, &edge, &[credit(1, "3.00")]).updated, 1);
     assert_eq!(amount_of(&store, "T1"), "1.94");
 }
+
+/// What a spreadsheet makes of a number, in one file and in two.
+#[test]
+fn a_number_without_its_leading_zeros_is_the_same_one() {
+    let toll = |number: &str, second: u8, amount: &str| TollRow {
+        transaction_id: Some(text(number)),
+        occurred_at: None,
+        occurred_on: Date::parse("2026-06-02"),
+        amount: cents(amount),
+        ..toll_row(&(None, second, 1, false))
+    };
+    for files in [
+        vec![vec![toll("0046012345", 1, "6.94"), toll("46012345", 1, "6.94")]],
+        vec![vec![toll("46012345", 1, "6.94")], vec![toll("046012345", 1, "6.94")]],
+    ] {
+        let (store, edge) = (empty(), Ids::default());
+        let last = files.iter().map(|file| import(&store, &edge, file)).last().unwrap();
+        assert_eq!((tolls(&store).len(), last.duplicates, last.review.len()), (1, 1, 1), "{last:?}");
+        assert!(last.review[0].message.contains("leading zeros"), "{last:?}");
+        let other = import(&store, &edge, &[toll("00046012345", 1, "7.00")]);
+        assert_eq!((other.invalid, tolls(&store).len()), (1, 1), "{other:?}");
+        assert_eq!(import(&store, &edge, &[toll("46012346", 1, "6.94"), toll("460123450", 1, "6.94")]).created, 2);
+    }
+    // Another day is another toll.
+    let (store, edge) = (empty(), Ids::default());
+    let other_day = TollRow { occurred_on: Date::parse("2026-06-03"), ..toll("46012345", 1, "6.94") };
+    assert_eq!(import(&store, &edge, &[toll("0046012345", 1, "6.94"), other_day]).created, 2);
+}
+
+#[test]
+fn a_transponder_without_its_leading_zeros_is_the_same_one_in_files_without_numbers() {
+    let toll = |tag: &str, plaza: &str| TollRow {
+        transponder_number: Some(text(tag)),
+        plate: None,
+        occurred_at: None,
+        occurred_on: Date::parse("2026-06-02"),
+        plaza: Some(text(plaza)),
+        ..toll_row(&(None, 1, 7, false))
+    };
+    let (store, edge) = (empty(), Ids::default());
+    assert_eq!(import(&store, &edge, &[toll("00412345678", "RKB")]).created, 1);
+    let counts = import(&store, &edge, &[toll("412345678", "RKB"), toll("412345678", "BWB")]);
+    assert_eq!((counts.created, counts.duplicates, counts.review.len()), (1, 1, 1), "{counts:?}");
+}
+
+#[test]
+fn a_summons_number_without_its_leading_zeros_is_the_same_one() {
+    let row = |number: &str, plate: &str, due: u32| ViolationRow {
+        summons_number: name(number),
+        ..summons(Some(plate), Some(2), [due, due, 0, 0])
+    };
+    let (store, edge) = (empty(), Ids::default());
+    list(&store, &edge, &[row("0046012345", "ABC1234", 50)]);
+    let counts = list(&store, &edge, &[row("46012345", "ABC1234", 50), row("046012345", "ABC1234", 60)]);
+    assert_eq!((counts.duplicates, counts.invalid, violations(&store).len()), (1, 1, 1), "{counts:?}");
+    assert!(counts.errors[0].message.contains("as the agency made it"), "{counts:?}");
+    assert_eq!(list(&store, &edge, &[row("46012345", "XYZ9876", 50)]).created, 1, "of another car");
+}

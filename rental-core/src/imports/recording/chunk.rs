@@ -9,10 +9,10 @@ use crate::{
     fleet::twins,
     imports::{RowOutcome, statements::StatementRow},
     operations,
-    resources::Payer,
-    rows::recheck::Marked,
-    store::{Batch, DamagedRow, Key},
-    value::Sum,
+    resources::{Payer, parse},
+    rows::{claim, recheck::Marked},
+    store::{Batch, DamagedRow, Key, get_one},
+    value::{Money, Sum},
 };
 use std::collections::{HashMap, HashSet};
 
@@ -32,10 +32,14 @@ struct Chunk<'r, T, R> {
     named: HashSet<Marked>,
     /// The rows near which a posting of their vehicle is recorded.
     near: HashSet<u64>,
+    /// The identities of recorded objects that differ from those of these rows in leading zeros only.
+    respelled: HashMap<u64, Key>,
     /// The messages of the rows that a person should look at for another reason, such as a probable second posting.
     review: Vec<(u64, String)>,
     /// The identities of the rows that only a day tells from others.
     told_by_day: Vec<Key>,
+    /// The identities of the charges, and whether they are known.
+    seen: Vec<(Key, bool)>,
 }
 
 /// How a try to record rows in one transaction ended.
@@ -79,8 +83,10 @@ impl<T: Importable> Recorder<'_, T> {
             new: Vec::new(),
             named: HashSet::new(),
             near: self.near(rows, unreadable).await?,
+            respelled: self.respelled(rows).await?,
             review: Vec::new(),
             told_by_day: Vec::new(),
+            seen: Vec::new(),
         };
         let mut taken = 0;
         for (number, row) in rows {
@@ -111,6 +117,7 @@ impl<T: Importable> Recorder<'_, T> {
         unidentified.for_each(|number| self.counts.add_review(number, unidentified_message::<T>(dry_run)));
         chunk.review.into_iter().for_each(|(number, message)| self.counts.add_review(number, message));
         self.told_by_day.extend(chunk.told_by_day);
+        chunk.seen.into_iter().for_each(|(key, is_duplicate)| self.note_seen(key, is_duplicate));
         chunk.outcomes.into_iter().for_each(|(number, outcome, sum)| self.counts.add(number, outcome, sum));
         Ok(Tried::Recorded(taken))
     }
@@ -140,6 +147,62 @@ impl<T: Importable> Recorder<'_, T> {
         Ok(near.map(|(number, _)| number).collect())
     }
 
+    /// Which rows have the number of a recorded object but for leading zeros, by one call of the store for all of them.
+    async fn respelled(&self, rows: &[(u64, T::Row)]) -> Result<HashMap<u64, Key>, Error> {
+        let (mut numbers, mut places) = (Vec::new(), Vec::new());
+        for (number, row) in rows {
+            let others = self.respellings(&self.object_with(row, self.first));
+            numbers.extend(std::iter::repeat_n(*number, others.len()));
+            places.extend(others);
+        }
+        if places.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let found = self.store.get(&places).await?;
+        let known = numbers.into_iter().zip(places).zip(found);
+        Ok(known.filter(|(_, claim)| claim.is_some()).map(|(row, _)| row).collect())
+    }
+
+    fn respellings(&self, object: &T) -> Vec<Key> {
+        let identities = object.respellings().into_iter().filter_map(|other| other.identity());
+        identities.map(|identity| self.identity_key(&identity)).collect()
+    }
+
+    /// The outcome of a row whose number differs from that of a recorded object in leading zeros only, if it is about this object.
+    async fn same_but_for_zeros(
+        &mut self,
+        (number, row): (u64, &T::Row),
+        object: &T,
+        place: &Key,
+        review: &mut Vec<(u64, String)>,
+    ) -> Result<Option<RowOutcome>, Error> {
+        let Some(claim) = self.claim(place).await? else { return Ok(None) };
+        let Some(record) = get_one(self.store, &T::key(self.organization.id, claim.id)).await? else { return Ok(None) };
+        let known: T = self.with_vehicle(parse(&record.key, &record.value)?).await?;
+        if !known.is_respelled(object) {
+            return Ok(None);
+        }
+        let (whose, what) = (self.name_of(claim.id), T::SPEC.object);
+        let stated = T::stated_amount(row);
+        let is_equal = match stated {
+            Some(_) => claim.amount.iter().chain(&claim.former).any(|amount| Some(*amount) == stated),
+            None => known.amounts() == object.amounts(),
+        };
+        let zeros = "leading zeros, which spreadsheets remove";
+        Ok(Some(if is_equal {
+            let message = format!(
+                "differs from {whose} only in {zeros}, so it counts as a duplicate; look at the statement, because if it is \
+                 another {what}, it is not recorded"
+            );
+            review.push((number, message));
+            RowOutcome::Duplicate
+        } else {
+            RowOutcome::Invalid(format!(
+                "has the number of {whose} but for {zeros}, and other amounts; import the file as the agency made it"
+            ))
+        }))
+    }
+
     /// Adds one row to a chunk. Returns `false` when the row changes an object of the same chunk and so belongs into the
     /// next transaction.
     async fn add<'r>(&mut self, number: u64, row: &'r T::Row, chunk: &mut Chunk<'r, T, T::Row>) -> Result<bool, Error> {
@@ -151,7 +214,7 @@ impl<T: Importable> Recorder<'_, T> {
         };
         let key = self.identity_key(&identity);
         let stated = T::stated_amount(row);
-        let mut object = self.with_vehicle(object).await?;
+        let object = self.with_vehicle(object).await?;
         // A wrong row is not remembered: the next rows are compared with the one that was recorded.
         let earlier = chunk.rows.get(&key).copied();
         let claim = if earlier.is_none() { self.claim(&key).await? } else { None };
@@ -181,6 +244,14 @@ impl<T: Importable> Recorder<'_, T> {
                 Some(claim) if stated.is_some() && (claim.amount.is_none() || claim.amount == stated) => {
                     RowOutcome::Duplicate
                 }
+                // The row above it is the newer one of this file.
+                Some(claim) if stated.is_some() && self.is_own(claim.id) && self.is_newest_first() => {
+                    let (older, newer) = (stated.unwrap_or_default(), claim.amount.unwrap_or_default());
+                    let value = claim::stated_value(claim.id.uuid(), newer, Some(older), &claim.former);
+                    chunk.batch.replace(claim.record.key, claim.record.revision, value);
+                    chunk.review.push((number, older_message(older, newer)));
+                    RowOutcome::Duplicate
+                }
                 Some(claim) => {
                     let outcome = self.correct(claim, row, &object, &mut chunk.batch).await?;
                     if outcome == RowOutcome::Updated {
@@ -189,35 +260,62 @@ impl<T: Importable> Recorder<'_, T> {
                     outcome
                 }
                 None => {
-                    chunk.matched.extend(object.vehicle().map(|_| row.sum()));
-                    if let [None, None, _] = object.identifiers() {
-                        chunk.unidentified.push(number);
+                    if self.respellings(&object).iter().any(|other| chunk.rows.contains_key(other)) {
+                        return Ok(false);
                     }
-                    let first = match chunk.near.contains(&number) {
-                        true => twins::first_twin(self.store, self.organization.id, &object, &chunk.new).await?,
-                        false => twins::first_among(&object, chunk.new.iter().cloned()),
+                    let same = match chunk.respelled.get(&number) {
+                        Some(place) => {
+                            self.same_but_for_zeros((number, row), &object, place, &mut chunk.review).await?
+                        }
+                        None => None,
                     };
-                    if let Some(first) = first {
-                        let reason = twins::reason(&first);
-                        let whose = self.name_of(first.id());
-                        object.set_payer(Payer { review: Some(reason), ..Payer::default() });
-                        chunk.review.push((number, twin_message::<T>(&whose)));
+                    match same {
+                        Some(outcome) => outcome,
+                        None => {
+                            self.create(number, row, object, chunk).await?;
+                            RowOutcome::Created
+                        }
                     }
-                    chunk.named.extend(object.numbers());
-                    chunk.new.push(object.clone());
-                    let batch = std::mem::take(&mut chunk.batch);
-                    chunk.batch =
-                        operations::insert(self.store, self.edge, self.organization, object, batch).await?.batch;
-                    RowOutcome::Created
                 }
             },
         };
         if is_told_by_day {
             chunk.told_by_day.push(key.clone());
         }
+        if stated.is_some() {
+            chunk.seen.push((key.clone(), outcome == RowOutcome::Duplicate));
+        }
         chunk.rows.insert(key, row);
         chunk.outcomes.push((number, outcome, row.sum()));
         Ok(true)
+    }
+    /// Adds a new object to a chunk.
+    async fn create(
+        &mut self,
+        number: u64,
+        row: &T::Row,
+        mut object: T,
+        chunk: &mut Chunk<'_, T, T::Row>,
+    ) -> Result<(), Error> {
+        chunk.matched.extend(object.vehicle().map(|_| row.sum()));
+        if let [None, None, _] = object.identifiers() {
+            chunk.unidentified.push(number);
+        }
+        let first = match chunk.near.contains(&number) {
+            true => twins::first_twin(self.store, self.organization.id, &object, &chunk.new).await?,
+            false => twins::first_among(&object, chunk.new.iter().cloned()),
+        };
+        if let Some(first) = first {
+            let reason = twins::reason(&first);
+            let whose = self.name_of(first.id());
+            object.set_payer(Payer { review: Some(reason), ..Payer::default() });
+            chunk.review.push((number, twin_message::<T>(&whose)));
+        }
+        chunk.named.extend(object.numbers());
+        chunk.new.push(object.clone());
+        let batch = std::mem::take(&mut chunk.batch);
+        chunk.batch = operations::insert(self.store, self.edge, self.organization, object, batch).await?.batch;
+        Ok(())
     }
 }
 
@@ -227,6 +325,14 @@ fn twin_message<T: Importable>(whose: &str) -> String {
     format!(
         "is probably the same passage as {whose}; this {object} is not attached automatically: attach it to a customer if it is \
          another passage, else set its customer to nobody"
+    )
+}
+
+/// The review message for a row with the number of one above it, in a file that has the newest rows first.
+fn older_message(older: Money, newer: Money) -> String {
+    format!(
+        "states {older} for the number of a row above it, which states {newer}; the newest rows of this file come first, so \
+         {newer} stays; look at the statement if that is wrong"
     )
 }
 

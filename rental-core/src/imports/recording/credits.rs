@@ -16,8 +16,8 @@ impl<T: Importable> Recorder<'_, T> {
     /// Records one credit in its own transaction.
     pub(super) async fn credit(&mut self, number: u64, credit: &T::Row) -> Result<(), Error> {
         for _ in 0..MAX_ATTEMPTS {
-            let mut batch = Batch::default();
-            let outcome = match self.take_back(credit, &mut batch).await {
+            let (mut batch, mut review) = (Batch::default(), None);
+            let outcome = match self.take_back(credit, &mut batch, &mut review).await {
                 Err(Error::Damaged(damage)) => {
                     let outcome = RowOutcome::beside_damage(&damage);
                     self.damaged.push(*damage);
@@ -28,37 +28,32 @@ impl<T: Importable> Recorder<'_, T> {
             };
             if self.commit(batch).await? == Commit::Applied {
                 self.counts.add(number, outcome, credit.sum());
+                review.into_iter().for_each(|message| self.counts.add_review(number, message));
                 return Ok(());
             }
         }
         Err(contended())
     }
 
-    async fn take_back(&mut self, credit: &T::Row, batch: &mut Batch) -> Result<RowOutcome, Error> {
+    async fn take_back(
+        &mut self,
+        credit: &T::Row,
+        batch: &mut Batch,
+        review: &mut Option<String>,
+    ) -> Result<RowOutcome, Error> {
         let charge = self.object(credit);
         let Some(identity) = charge.identity() else {
             return Ok(RowOutcome::Invalid("is a credit without a transaction number and a time".into()));
         };
         let key = self.identity_key(&format!("credit\n{identity}"));
         let (amount, object) = (T::stated_amount(credit).unwrap_or_default(), T::SPEC.object);
-        let Some(known) = self.claim(&key).await? else {
-            let Some(original) = self.charge_of(&charge, &identity).await? else {
-                return Ok(RowOutcome::Invalid(format!(
-                    "gives back {amount} for no {object} that is known; import the statement that has the {object}, then \
-                     this one again"
-                )));
-            };
-            let outcome = self.change(original, batch, |object| object.take_back(credit)).await?;
-            if outcome == RowOutcome::Updated {
-                batch.insert(key, claim::claim_value(original.uuid(), Some(amount)));
-            }
-            return Ok(outcome);
-        };
+        let known = self.claim(&key).await?;
         // An agency can give back parts under one number. Its claim has the amounts that were given back.
-        if known.amount.iter().chain(&known.former).any(|given_back| *given_back == amount) {
+        let given_back = known.iter().flat_map(|known| known.amount.iter().chain(&known.former));
+        if given_back.into_iter().any(|given_back| *given_back == amount) {
             return Ok(RowOutcome::Duplicate);
         }
-        if known.former.len() >= claim::MOST_FORMER {
+        if let Some(known) = known.as_ref().filter(|known| known.former.len() >= claim::MOST_FORMER) {
             let most = claim::MOST_FORMER + 1;
             return Ok(RowOutcome::Invalid(format!(
                 "gives back another {amount} for {}, for which {most} other amounts were given back; no more are \
@@ -66,19 +61,51 @@ impl<T: Importable> Recorder<'_, T> {
                 self.name_of(known.id)
             )));
         }
-        let outcome = self.change(known.id, batch, |object| object.take_back(credit)).await?;
-        if outcome == RowOutcome::Updated {
-            let value = claim::stated_value(known.id.uuid(), amount, known.amount, &known.former);
-            batch.replace(known.record.key, known.record.revision, value);
+        let place = self.identity_key(&identity);
+        let own = self.claim(&place).await?;
+        let charged = match (&known, &own) {
+            (Some(known), _) => Some(known.id),
+            (None, Some(own)) => Some(own.id),
+            (None, None) => self.newest_charge(&charge).await?,
+        };
+        let Some(charged) = charged else {
+            return Ok(RowOutcome::Invalid(format!(
+                "gives back {amount} for no {object} that is known; import the statement that has the {object}, then \
+                 this one again"
+            )));
+        };
+        let replaced = own.filter(|own| own.former.contains(&amount)).and_then(|own| own.amount);
+        let outcome = match replaced {
+            Some(present) => {
+                *review = Some(format!(
+                    "gives back {amount}, which this {object} was charged with before {present} replaced it, so {present} stays; \
+                     if the agency gives back a part of the {present}, credit it to the customer by hand"
+                ));
+                RowOutcome::Duplicate
+            }
+            None if self.is_stated_twice(&place) => {
+                *review = Some(format!(
+                    "gives back {amount}, which this file charges twice under one number, so it stays charged once; look at the \
+                     statement, because if the second charge is a repetition, nothing is owed"
+                ));
+                RowOutcome::Duplicate
+            }
+            None => self.change(charged, batch, |object| object.take_back(credit)).await?,
+        };
+        if matches!(outcome, RowOutcome::Updated | RowOutcome::Duplicate) {
+            match known {
+                None => batch.insert(key, claim::claim_value(charged.uuid(), Some(amount))),
+                Some(known) => {
+                    let value = claim::stated_value(charged.uuid(), amount, known.amount, &known.former);
+                    batch.replace(known.record.key, known.record.revision, value);
+                }
+            }
         }
         Ok(outcome)
     }
 
-    /// The object that a credit belongs to: the one with the same identity, else the newest one under its look-up.
-    async fn charge_of(&self, charge: &T, identity: &str) -> Result<Option<Id<T::Kind>>, Error> {
-        if let Some(claim) = self.claim(&self.identity_key(identity)).await? {
-            return Ok(Some(claim.id));
-        }
+    /// The newest object under the look-up of a credit whose identity no object has.
+    async fn newest_charge(&self, charge: &T) -> Result<Option<Id<T::Kind>>, Error> {
         let Some(look_up) = charge.credit_look_up() else { return Ok(None) };
         let span = look_up.span(self.organization.id, T::SPEC);
         let found = all_sound(self.store.scan(&span, 1).await?)?;

@@ -29,6 +29,17 @@ pub trait Importable: Attributable {
         None
     }
 
+    /// The same object with other leading zeros in its number, or in the transponder of one without a number: spreadsheets remove
+    /// them. None when nothing can have been removed.
+    fn respellings(&self) -> Vec<Self> {
+        Vec::new()
+    }
+
+    /// Whether an object whose number has other leading zeros is this one.
+    fn is_respelled(&self, other: &Self) -> bool {
+        self.contradiction(other).is_none()
+    }
+
     /// What contradicts that two objects of one identity are the same one, such as `vehicle`, `time` or `plaza`. Values that only one
     /// of them has contradict nothing.
     fn contradiction(&self, other: &Self) -> Option<&'static str>;
@@ -49,6 +60,11 @@ pub trait Importable: Attributable {
         false
     }
 
+    /// The time of a row in milliseconds, for resources with [`Importable::stated_amount`].
+    fn at(_row: &Self::Row) -> Option<i64> {
+        None
+    }
+
     /// Whether the row reduces the amount of another row's object.
     fn is_credit(_row: &Self::Row) -> bool {
         false
@@ -63,6 +79,21 @@ pub trait Importable: Attributable {
     fn take_back(&mut self, _credit: &Self::Row) -> Option<()> {
         None
     }
+}
+
+/// The number with other leading zeros; none when it is no number, or a short one, which nobody pads.
+pub(super) fn with_other_zeros(number: &str) -> Vec<String> {
+    /// Fewest digits behind the zeros.
+    const SHORTEST: usize = 5;
+    /// Most zeros that are tried.
+    const MOST_ZEROS: usize = 4;
+    let bare = number.trim_start_matches('0');
+    if bare.len() < SHORTEST || !bare.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Vec::new();
+    }
+    let zeros = number.len() - bare.len();
+    let others = (0..=MOST_ZEROS).filter(|other| *other != zeros);
+    others.map(|other| format!("{}{bare}", "0".repeat(other))).collect()
 }
 
 /// The values of a new object that are not in its row.

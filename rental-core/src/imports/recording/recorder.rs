@@ -26,6 +26,8 @@ pub(super) const MAX_ATTEMPTS: usize = 64;
 const MAX_HOLDERS: usize = 50_000;
 /// Most credits that are kept until the other rows are recorded.
 const MAX_CREDITS: usize = 20_000;
+/// Most identities of charges of a file that are remembered, to find those that it states twice.
+const MAX_SEEN: usize = 50_000;
 
 /// The options of recording a file.
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,6 +56,12 @@ pub struct Recorder<'a, T: Importable> {
     credits: Vec<(u64, T::Row)>,
     /// The identities of the rows so far that only a day tells from others.
     pub(super) told_by_day: HashSet<Key>,
+    /// The identities of the charges so far, and whether the file states one twice with one amount.
+    seen: HashMap<Key, bool>,
+    /// How many more charges came after than before the one above them, by their times.
+    rising: i64,
+    /// The time of the charge above.
+    above: Option<i64>,
     /// An id from the beginning of the import. Objects with greater ids are of its own rows.
     pub(super) first: Uuid,
 }
@@ -102,6 +110,9 @@ impl<'a, T: Importable> Recorder<'a, T> {
             numbers: HashMap::new(),
             credits: Vec::new(),
             told_by_day: HashSet::new(),
+            seen: HashMap::new(),
+            rising: 0,
+            above: None,
             first: edge.new_id(),
         }
     }
@@ -117,7 +128,12 @@ impl<'a, T: Importable> Recorder<'a, T> {
             match T::is_credit(&row) {
                 true if self.credits.len() < MAX_CREDITS => self.credits.push((number, row)),
                 true => self.credit(number, &row).await?,
-                false => charges.push((number, row)),
+                false => {
+                    let at = T::at(&row).or(self.above);
+                    self.rising += at.zip(self.above).map_or(0, |(at, above)| (at - above).signum());
+                    self.above = at;
+                    charges.push((number, row));
+                }
             }
         }
         let mut rest = charges.as_slice();
@@ -137,6 +153,23 @@ impl<'a, T: Importable> Recorder<'a, T> {
         }
         self.counts.sort();
         Ok(())
+    }
+
+    /// Notes that the file states this charge, and whether it is known.
+    pub(super) fn note_seen(&mut self, key: Key, is_duplicate: bool) {
+        if self.seen.len() < MAX_SEEN || self.seen.contains_key(&key) {
+            self.seen.entry(key).and_modify(|twice| *twice |= is_duplicate).or_insert(false);
+        }
+    }
+
+    /// Whether the file states this charge twice with one amount.
+    pub(super) fn is_stated_twice(&self, key: &Key) -> bool {
+        self.seen.get(key).copied().unwrap_or_default()
+    }
+
+    /// Whether the file has the newest charges first, as far as it was read.
+    pub(super) fn is_newest_first(&self) -> bool {
+        self.rising < 0
     }
 
     /// Creates the object of a row, with a new id.
@@ -265,9 +298,14 @@ impl<'a, T: Importable> Recorder<'a, T> {
         Ok(Compared::Agrees)
     }
 
+    /// Whether an earlier row of this file made the object.
+    pub(super) fn is_own(&self, id: Id<T::Kind>) -> bool {
+        id.uuid() > self.first
+    }
+
     /// An object in messages. A dry run has no objects of its own rows, so they are named like the rows.
     pub(super) fn name_of(&self, id: Id<T::Kind>) -> String {
-        if id.uuid() > self.first { "an earlier row".to_owned() } else { format!("{} {id}", T::SPEC.object) }
+        if self.is_own(id) { "an earlier row".to_owned() } else { format!("{} {id}", T::SPEC.object) }
     }
 
     /// The object with its vehicle, if it was not known before.

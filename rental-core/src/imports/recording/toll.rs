@@ -1,6 +1,6 @@
 //! Tolls. A statement can repeat, correct and credit them.
 
-use super::importable::{Importable, NewObject};
+use super::importable::{Importable, NewObject, with_other_zeros};
 use crate::{
     imports::statements::TollRow,
     resources::{
@@ -8,7 +8,7 @@ use crate::{
         toll::{self, Toll},
     },
     schema::IndexPrefix,
-    value::{Money, Plate, VehicleId, same_tag, tag_digits, tag_serial},
+    value::{Date, Money, Plate, Text, VehicleId, same_tag, tag_digits, tag_serial},
 };
 
 impl Importable for Toll {
@@ -47,14 +47,30 @@ impl Importable for Toll {
         Self::identity(self)
     }
 
-    /// The agency reports a transaction again with another amount. The toll's amount changes by the difference.
+    /// The agency reports a transaction again with another amount. The toll's amount changes by the difference. When all of it was
+    /// given back, the agency charges it anew.
     fn correct(&mut self, row: &TollRow, _: Option<VehicleId>, before: Money) -> Option<()> {
-        self.amount = self.amount.plus(row.amount)?.minus(before)?;
+        let is_given_back = self.amount.is_zero();
+        self.amount = if is_given_back { row.amount } else { self.amount.plus(row.amount)?.minus(before)? };
         Some(())
     }
 
     fn stated_amount(row: &TollRow) -> Option<Money> {
         Some(row.amount)
+    }
+
+    fn respellings(&self) -> Vec<Self> {
+        match (&self.transaction_id, &self.transponder_number) {
+            (Some(number), _) => {
+                let respelled = |number: String| Self { transaction_id: Some(Text::fit(&number, 255)), ..self.clone() };
+                with_other_zeros(number).into_iter().map(respelled).collect()
+            }
+            (None, Some(tag)) => {
+                let respelled = |tag: String| Self { transponder_number: Some(Text::fit(&tag, 255)), ..self.clone() };
+                tag_digits(tag).iter().flat_map(|tag| with_other_zeros(tag)).map(respelled).collect()
+            }
+            (None, None) => Vec::new(),
+        }
     }
 
     /// Agencies never reuse a number. So another vehicle, time or plaza means that a number is wrong, and nothing may be lost
@@ -94,6 +110,14 @@ impl Importable for Toll {
 
     fn is_told_by_day(&self) -> bool {
         self.transaction_id.is_none() && self.occurred_at.is_none()
+    }
+
+    fn at(row: &TollRow) -> Option<i64> {
+        /// Days from 0001-01-01 to 1970-01-01.
+        const TO_1970: i64 = 719_162;
+        let midnight = |day: Date| (i64::from(day.day_number()) - TO_1970) * 24 * 3600 * 1000;
+        let instant = row.occurred_at.and_then(|at| i64::try_from(at.millis()).ok());
+        instant.or_else(|| row.occurred_on.map(midnight))
     }
 
     fn is_credit(row: &TollRow) -> bool {

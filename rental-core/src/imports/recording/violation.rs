@@ -1,10 +1,10 @@
 //! Violations. A list contains the present state of each violation, so the last row replaces earlier ones.
 
-use super::importable::{Importable, NewObject};
+use super::importable::{Importable, NewObject, with_other_zeros};
 use crate::{
     imports::statements::ViolationRow,
     resources::violation::{self, Violation},
-    value::{Money, Plate, VehicleId},
+    value::{Money, Name, Plate, VehicleId},
 };
 
 impl Importable for Violation {
@@ -63,6 +63,18 @@ impl Importable for Violation {
             self.note_bill();
         }
         Some(())
+    }
+
+    fn respellings(&self) -> Vec<Self> {
+        let others = with_other_zeros(&self.summons_number);
+        let numbers = others.iter().filter_map(|number| Name::parse(number, 255).ok());
+        numbers.map(|summons_number| Self { summons_number, ..self.clone() }).collect()
+    }
+
+    /// One of the same car and day.
+    fn is_respelled(&self, other: &Self) -> bool {
+        let plate = |one: &Self| Plate::parse(one.plate.as_deref()?, one.state.as_deref()).map(|plate| plate.number);
+        plate(self) == plate(other) && self.issued_on == other.issued_on
     }
 
     /// Cities correct a plate or a day. Both at once are another violation: one of the numbers is wrong, and nothing may be lost
