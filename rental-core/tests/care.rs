@@ -15,6 +15,8 @@ mod damaged_pages;
 mod fleet;
 #[path = "care/left_over.rs"]
 mod left_over;
+#[path = "care/out_of_order.rs"]
+mod out_of_order;
 #[path = "care/references.rs"]
 mod references;
 #[path = "care/restore.rs"]

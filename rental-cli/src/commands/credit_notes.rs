@@ -41,11 +41,18 @@ fn command() -> Command {
         "rental-cli credit-notes create --invoice INV-000042 --line 0=10.00 --line 2",
     ];
     let refund = ["rental-cli credit-notes refund CN-000007 --method card --reference re_4711"];
+    let rebill = ["rental-cli credit-notes rebill CN-000007"];
     let pdf = ["rental-cli credit-notes pdf CN-000007 --to CN-000007.pdf"];
     let print = ["rental-cli credit-notes print CN-000007 --to CN-000007.html"];
     let made = collection::create(&SPEC, &create).arg(collection::organization("Organization that credits"));
     let made = made.mut_arg("invoice_id", |arg| arg.value_name("NUMBER|ID").help("Invoice that it credits"));
     let action = collection::action(&SPEC, "refund", "Note that the money of a credit note was given back", &refund);
+    let again = collection::action(
+        &SPEC,
+        "rebill",
+        "Let the tolls, violations and rentals that it credits be billed again",
+        &rebill,
+    );
     let flags = REFUND.map(|(name, flag, value, help)| Arg::new(name).long(flag).value_name(value).help(help));
     let pdf = with_examples(documents::command(&SPEC, "pdf", "Get a credit note as a PDF file"), &pdf);
     let print =
@@ -56,6 +63,7 @@ fn command() -> Command {
         .subcommand(by_number::id(&SPEC, collection::get(&SPEC, &get)))
         .subcommand(made)
         .subcommand(by_number::operator_id(&SPEC, action.args(flags)))
+        .subcommand(by_number::operator_id(&SPEC, again))
         .subcommand(pdf)
         .subcommand(print);
     with_examples(command, &[create[0], refund[0]])
@@ -84,6 +92,10 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
                 &[SPEC.plural, &id, verb],
                 Some(serde_json::Value::Object(body).to_string()),
             )
+        }
+        "rebill" => {
+            let id = by_number::resolve(&SPEC, text(matches, "id"), (Access::Operator, matches), session)?;
+            Request::post(Access::Operator, &[SPEC.plural, &id, verb], None)
         }
         "get" => {
             let id = by_number::resolve(&SPEC, text(matches, "id"), (Access::Organization, matches), session)?;

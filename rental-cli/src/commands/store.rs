@@ -240,8 +240,14 @@ fn key_beside(path: &Path, in_use: Option<&InUse>) -> &'static str {
 }
 
 fn compact(place: &Place, out: &Output) -> Result<(), Failure> {
+    let store = maintenance(place)?;
+    upgrade::check_pages(
+        place,
+        store,
+        "run `rental-cli store repair`, which corrects what can be corrected, then this command again; or restore a backup",
+    )?;
     let progress = Progress::busy("compacting");
-    let made = maintenance(place)?.compact(CACHE_BYTES).map_err(|error| store_failure(place.as_ref(), error))?;
+    let made = store.compact(CACHE_BYTES).map_err(|error| store_failure(place.as_ref(), error))?;
     progress.finish();
     out.value(&json!({
         "object": "store_compaction", "store": place.to_string(),

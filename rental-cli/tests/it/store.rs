@@ -152,6 +152,22 @@ fn compacting_says_the_bytes_before_and_after() {
     assert!(fs::metadata(&path).unwrap().len() < before);
 }
 
+/// Pages that are written again get checksums that are right, and then nothing can be corrected any more.
+#[test]
+fn a_file_with_a_damaged_page_is_not_compacted() {
+    let (_directory, path) = place(400);
+    let mut bytes = fs::read(&path).unwrap();
+    let at = bytes.windows(200).position(|part| part == [77; 200]).unwrap() + 100;
+    bytes[at] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let refused = run(&["store", "compact", &url(&path)]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("nothing was changed") && refused.stderr.contains("store repair"), "{refused:?}");
+    assert!(fs::read(&path).unwrap() == bytes);
+    assert_eq!(run(&["store", "repair", &url(&path), "--yes"]).code, Some(0));
+    assert_eq!(run(&["store", "compact", &url(&path)]).code, Some(0));
+}
+
 #[test]
 fn what_is_shown_of_a_store_has_the_columns_that_were_chosen() {
     let (directory, path) = place(400);

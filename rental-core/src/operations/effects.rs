@@ -57,7 +57,8 @@ pub(crate) async fn change(
             };
             return Err(Error::Conflict(format!(
                 "This {} is billed on invoice {invoice}. Void that invoice, or credit its line (with `rebill` if somebody else \
-                 pays), before you change who pays or lower the amount below {stands}.",
+                 pays; a credit note of before gets that by its action `rebill`), before you change who pays or lower the amount \
+                 below {stands}.",
                 spec.object
             )));
         }

@@ -51,7 +51,7 @@ pub use newest::newest_id_time;
 pub use read::{Listed, get, list, owner_of, sound_page};
 pub(crate) use reference::references;
 pub use sent_body::SentBody;
-pub use settle::{RefundCredit, Settle};
+pub use settle::{RebillCredit, RefundCredit, Settle};
 pub use update::Update;
 pub use vehicle_feed::{ChangeVehicleFeed, DAYS_AHEAD, DAYS_BEFORE, feed_owner, vehicle_calendar, vehicle_feed};
 pub use write_once::{Render, Written, write};

@@ -1,4 +1,5 @@
-//! An operator marks an invoice as paid or void, or a credit note as refunded. What a void invoice billed can be billed again.
+//! An operator marks an invoice as paid or void, or a credit note as refunded. What a void invoice billed can be billed again, and
+//! what a credit note credits when an operator says so.
 
 use super::{
     completion::finish,
@@ -15,7 +16,7 @@ use crate::{
         invoice::{self, Invoice, Line, Settlement},
         organization::Organization,
         parse,
-        source::AccountEntry,
+        source::{AccountEntry, Source},
     },
     store::{Batch, Key, Store, get_one},
     value::{OrganizationId, Timestamp},
@@ -82,6 +83,36 @@ impl Intent for RefundCredit<'_> {
     }
 }
 
+/// An operator lets what a credit note credits be billed again.
+pub struct RebillCredit<'a> {
+    /// The organization that owns the credit note.
+    pub organization: &'a Organization,
+    /// The id in the path.
+    pub id: &'a str,
+}
+
+impl Intent for RebillCredit<'_> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
+        Box::pin(async move {
+            let (organization, now) = (self.organization, edge.now());
+            let before = get(store, organization.id, &credit_note::SPEC, self.id).await?;
+            let mut note: CreditNote = parse(&before.key, &before.value)?;
+            let effects_before = Some(crate::resources::effects::of(&note));
+            let again = note.rebill(now);
+            if again.is_empty() {
+                return edit(store, edge, organization, before, |_: &mut CreditNote| Ok(Vec::new())).await;
+            }
+            let entries = again.into_iter().map(|(source, amount)| (source, AccountEntry::Credited(amount)));
+            let elsewhere = changes_of(store, organization.id, entries.collect(), now).await?;
+            let outcome = Outcome { elsewhere, ..Outcome::new(note, true, Vec::new(), effects_before)? };
+            let mut batch = Batch::default();
+            batch.replace(before.key.clone(), before.revision, outcome.json.clone());
+            finish(store, edge, organization, &credit_note::SPEC, (before.key, before.revision + 1), outcome, batch)
+                .await
+        })
+    }
+}
+
 /// The changes of what lines bill, by an entry for each line. What is not there any more stays so.
 pub(super) async fn changes(
     store: &dyn Store,
@@ -89,8 +120,16 @@ pub(super) async fn changes(
     entries: &[(&Line, AccountEntry)],
     now: Timestamp,
 ) -> Result<Vec<Change>, Error> {
-    let sources: Vec<_> =
-        entries.iter().filter_map(|(line, entry)| line.source().map(|(_, source)| (source, *entry))).collect();
+    let sources = entries.iter().filter_map(|(line, entry)| line.source().map(|(_, source)| (source, *entry)));
+    changes_of(store, organization, sources.collect(), now).await
+}
+
+async fn changes_of(
+    store: &dyn Store,
+    organization: OrganizationId,
+    sources: Vec<(Source, AccountEntry)>,
+    now: Timestamp,
+) -> Result<Vec<Change>, Error> {
     if sources.is_empty() {
         return Ok(Vec::new());
     }

@@ -402,6 +402,21 @@ impl CreditNote {
         Ok(Change { before, outcome: Outcome::new(invoice, true, Vec::new(), effects_before)? })
     }
 
+    /// Lets what its lines credit be billed again. Returns what could not until now: what each line billed, and the amount.
+    pub(crate) fn rebill(&mut self, now: Timestamp) -> Vec<(Source, Money)> {
+        let mut again = Vec::new();
+        for line in &mut self.lines {
+            if let (Some(source), Some(false) | None) = (line.source(), line.rebill) {
+                line.rebill = Some(true);
+                again.push((source, line.amount.unwrap_or_default()));
+            }
+        }
+        if !again.is_empty() {
+            self.touch(now);
+        }
+        again
+    }
+
     /// Notes that the money was given back, and returns the event.
     ///
     /// # Errors

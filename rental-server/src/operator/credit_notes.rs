@@ -12,7 +12,7 @@ use crate::{
 use bytes::Bytes;
 use rental_core::{
     error::{Error, FieldCode, FieldError, FieldErrors},
-    operations::{self, RefundCredit},
+    operations::{self, RebillCredit, RefundCredit},
     resources::{
         credit_note::{self, CreditNote, LONGEST_REFUND_METHOD, Refund},
         invoice, parse,
@@ -39,6 +39,10 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             .says("Notes that the whole amount was given back to the customer, once. The invoice must be paid.")
             .takes(BodySchema::Own(body()))
             .operator(|request| Box::pin(refund(request))),
+        post("/admin/v1/credit_notes/{id}/rebill")
+            .about(&credit_note::SPEC, "rebillCreditNote", "Let credited objects be billed again")
+            .says("Lets the rentals, tolls and violations that it credits be billed again, as `rebill` at its creation does. What can be billed again already stays as it is.")
+            .operator(|request| Box::pin(rebill(request))),
         get("/admin/v1/credit_notes/{id}/print")
             .about(&credit_note::SPEC, "printCreditNote", "Print credit note")
             .says("An HTML page for printing. It loads nothing from other servers.")
@@ -89,6 +93,12 @@ async fn refund(request: Request<'_, Operator>) -> Handled {
     let refund = asked.checked()?;
     let organization = operations::owner_of(app.store(), &credit_note::SPEC, id).await?;
     write(app, &organization, call, &body, &RefundCredit { organization: &organization, id, refund }).await
+}
+
+async fn rebill(request: Request<'_, Operator>) -> Handled {
+    let (Request { app, call, id, .. }, body) = request.read().await?;
+    let organization = operations::owner_of(app.store(), &credit_note::SPEC, id).await?;
+    write(app, &organization, call, &body, &RebillCredit { organization: &organization, id }).await
 }
 
 impl Asked {

@@ -76,7 +76,11 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
         {
             // The check reads a file that no program has open.
             store.close().await.map_err(|error| store_failure(place.as_ref(), error))?;
-            check_pages(&place, maintenance)?;
+            check_pages(
+                &place,
+                maintenance,
+                "restore a backup; or keep a copy of the file and use --keep-damaged, which upgrades what can be read",
+            )?;
             store = open(&place, access).await?;
         }
         let done = upgrade_store(&place, store.as_ref(), &state, trial, keep).await;
@@ -96,17 +100,16 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
         }))
 }
 
-/// Rejects a file with damaged pages: their rows could disappear from a list, or be taken for rows without a record.
-fn check_pages(place: &Place, maintenance: &dyn Maintenance) -> Result<(), Failure> {
+/// Rejects a file with damaged pages: their rows could disappear from a list, or be taken for rows without a record, and pages that
+/// are written again get checksums that are right.
+pub(super) fn check_pages(place: &Place, maintenance: &dyn Maintenance, hint: &'static str) -> Result<(), Failure> {
     let progress = Progress::busy("checking pages");
     let checked = maintenance.check_pages(CACHE_BYTES);
     progress.finish();
     checked.map_err(|error| match error {
-        StoreError::DamagedStore(detail) => Failure::Unsuccessful {
-            kind: "damaged",
-            problem: format!("{detail}; nothing was changed"),
-            hint: "restore a backup; or keep a copy of the file and use --keep-damaged, which upgrades what can be read",
-        },
+        StoreError::DamagedStore(detail) => {
+            Failure::Unsuccessful { kind: "damaged", problem: format!("{detail}; nothing was changed"), hint }
+        }
         error => store_failure(place.as_ref(), error),
     })
 }

@@ -102,13 +102,15 @@ pub fn plan<W: Waiter>(
                 Ok(record) => (&record.key, Some(record)),
                 Err(damaged) => (&damaged.key, None),
             };
+            let is_hidden = row.as_ref().is_err_and(|damaged| damaged.pages);
             let checked = match &row {
                 Ok(record) => audit.check_row(record),
                 Err(damaged) => Err(damaged.reason.clone()),
             };
             match checked {
                 Ok(()) => sound.into_iter().for_each(|record| decider.passed(record)),
-                Err(why) if decider.repairs(key, sound, &why) => {}
+                // Rows that damaged pages hide are no reason to remove this one.
+                Err(why) if !is_hidden && decider.repairs(key, sound, &why) => {}
                 Err(why) => {
                     audit.gaps |= sound.is_none();
                     let remedy = if sound.is_some() { audit.remedy } else { Remedy::Repair };

@@ -60,6 +60,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("listInvoiceDrafts", "invoices draft-all --organization {organization} --dry-run"),
     ("createInvoiceOfRental", "invoices create --organization {organization} --rental {rental_id} --with-tolls"),
     ("creditInvoice", "invoices credit {id} --line 0=10 --reason {reason}"),
+    ("rebillCreditNote", "credit-notes rebill {id}"),
     ("refundCreditNote", "credit-notes refund {id} --method {refund_method} --reference {refund_reference}"),
     ("printCreditNote", "credit-notes print {id} --to credit-note.html"),
     ("getCreditNotePdf", "credit-notes pdf {id} --to credit-note.pdf"),

@@ -113,7 +113,11 @@ impl Books<'_> {
         }
         let path = format!("invoices/{}/credit", invoice["id"].as_str().unwrap());
         let note = self.try_post("credit", &path, &body);
-        self.expected -= note.map_or(0, |note| cents(&note["total"]));
+        self.expected -= note.as_ref().map_or(0, |note| cents(&note["total"]));
+        if let (Some(note), 0) = (note, self.done["credit"] % 3) {
+            let path = format!("credit_notes/{}/rebill", note["id"].as_str().unwrap());
+            self.try_post("rebill", &path, &Value::Null);
+        }
     }
 
     fn settle(&mut self, word: &'static str) {

@@ -117,6 +117,29 @@ fn what_a_credit_note_makes_billable_goes_to_the_right_customer_and_a_kindness_i
     again.error(409, "invalid_request_error", "state_conflict");
 }
 
+/// Nobody said `rebill` when the toll of a wrong renter was credited.
+#[test]
+fn what_was_credited_for_good_can_be_billed_again_later() {
+    let organization = Server::shared().organization();
+    let [wrong, right] = [(); 2].map(|()| organization.customer(json!({})));
+    let mistake = toll(&organization, &wrong);
+    let lines = json!([{"toll_id": mistake}, {"description": "Cleaning", "amount": 5}]);
+    let invoice = bill(&organization, &wrong, &lines);
+    let note = credit(&organization, &invoice, &Value::Null).ok();
+    let path = format!("/v1/tolls/{mistake}");
+    let give = || organization.patch(&path, &json!({"customer_id": right}));
+    let refused = give().error(409, "invalid_request_error", "state_conflict");
+    assert!(refused["message"].as_str().unwrap().contains("by its action `rebill`"), "{refused}");
+    let again = || act(&organization, "credit_notes", &note["id"], "rebill", &Value::Null);
+    let changed = again().ok();
+    assert_eq!((&changed["lines"][0]["rebill"], &changed["lines"][1]["rebill"]), (&json!(true), &json!(false)));
+    assert_eq!(organization.get(&path).ok()["amount_billed"], 0);
+    give().ok();
+    assert_eq!(bill(&organization, &right, &json!([{"toll_id": mistake}]))["total"], 6.94);
+    assert_eq!(again().ok()["updated_at"], changed["updated_at"], "nothing is left to change");
+    assert_eq!(organization.get(&path).ok()["amount_billed"], 6.94);
+}
+
 #[test]
 fn a_part_that_is_credited_for_rebilling_is_all_that_is_billed_again() {
     let organization = Server::shared().organization();

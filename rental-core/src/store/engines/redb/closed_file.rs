@@ -52,6 +52,11 @@ impl ClosedFile {
         let open = AssertUnwindSafe(|| {
             let db = unchanged(path, cache_bytes, versions, Checksums::Checked)?;
             let rows = db.begin_read().map_err(unavailable)?.open_table(ROWS).map_err(unavailable)?;
+            if is_out_of_order(&rows).map_err(unavailable)? {
+                let problem =
+                    format!("{} is damaged (its keys are out of order); restore it from a backup", path.display());
+                return Err(StoreError::DamagedStore(problem));
+            }
             Ok(Reader::Sound { rows, _db: db })
         });
         match catch_unwind(open).unwrap_or_else(|_| Err(file::damaged(path))) {
@@ -131,6 +136,20 @@ impl Inspection for ClosedFile {
             }),
         }
     }
+}
+
+/// Whether a key is not behind the one before it. A bit of a key flipped in a page, and a write into this page gave it a right checksum.
+fn is_out_of_order(rows: &Rows) -> Result<bool, StorageError> {
+    let mut before = Vec::new();
+    for (at, found) in rows.iter()?.enumerate() {
+        let (key, _) = found?;
+        if at > 0 && key.value() <= before.as_slice() {
+            return Ok(true);
+        }
+        before.clear();
+        before.extend_from_slice(key.value());
+    }
+    Ok(false)
 }
 
 /// Opens the file without ever changing it: what redb writes stays in memory.

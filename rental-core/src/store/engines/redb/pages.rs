@@ -35,6 +35,9 @@ const SECOND_SLOT: u8 = 1;
 /// In the flags of the header: the last commit was made in two phases, as all of this engine are. So it is durable.
 const TWO_PHASE_COMMIT: u8 = 4;
 
+/// Why a row is passed over.
+const OUT_OF_ORDER: &str = "the keys are out of order";
+
 /// Why a file cannot be read page by page.
 pub(super) enum Refused {
     /// What leads to its rows is damaged.
@@ -144,7 +147,7 @@ impl Walk<'_> {
     fn pair(&mut self, key: &[u8], value: &[u8], highest: Option<&[u8]>) -> bool {
         let rises = self.last.as_deref().is_none_or(|last| last < key);
         if !rises || highest.is_some_and(|highest| highest < key) {
-            return self.gap("the keys are out of order");
+            return self.gap(OUT_OF_ORDER);
         }
         (self.last, self.told) = (Some(key.to_vec()), false);
         (self.each)(Ok((key, value)))
@@ -267,7 +270,13 @@ impl Pages {
         walk.pages_left -= 1;
         match page.first() {
             Some(&LEAF) => match pairs(&page, walk.widths) {
-                Some(pairs) => pairs.into_iter().all(|(key, value)| walk.pair(key, value, highest)),
+                Some(pairs) => {
+                    let wrong = out_of_order(&pairs);
+                    pairs.into_iter().enumerate().all(|(at, (key, value))| match wrong.contains(&at) {
+                        true => walk.gap(OUT_OF_ORDER),
+                        false => walk.pair(key, value, highest),
+                    })
+                }
                 None => walk.gap("a page with rows is damaged"),
             },
             Some(&BRANCH) => match branch(&page, walk.widths) {
@@ -356,6 +365,26 @@ impl Pages {
         self.unreadable.set(self.unreadable.get() || page.is_none());
         Some((start, page?))
     }
+}
+
+/// The places of the pairs of a leaf whose keys are not between those of their neighbours. Of two neighbours the wrong one is that whose
+/// checksum, which covers the key, does not match; or else the one without which the others rise.
+fn out_of_order(pairs: &[(&[u8], &[u8])]) -> Vec<usize> {
+    let is_damaged = |at: usize| {
+        let (key, stored) = pairs[at];
+        row::split(&Key::from_bytes(key), stored).is_err()
+    };
+    let falls = (1..pairs.len()).filter(|at| pairs[at - 1].0 >= pairs[*at].0);
+    let wrong = falls.map(|at| {
+        let before_rises = pairs.get(at + 1).is_none_or(|next| pairs[at - 1].0 < next.0);
+        match (is_damaged(at - 1), is_damaged(at)) {
+            (true, false) => at - 1,
+            (false, true) => at,
+            _ if before_rises => at,
+            _ => at - 1,
+        }
+    });
+    wrong.collect()
 }
 
 /// Whether the checksum of a page is right, but for a few bits of the checksum itself.

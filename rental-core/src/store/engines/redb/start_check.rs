@@ -64,8 +64,11 @@ fn children(page: &[u8], root: Root) -> Result<Vec<Named>, Damage> {
 fn branches(pages: &Pages, root: Root, read: Read<'_>) -> Result<(), Damage> {
     let (mut level, mut levels) = (vec![root.page], 0);
     loop {
-        // A leaf may be damaged, and its neighbours tell what it is; else its first byte does.
+        // A leaf may be damaged, and its neighbours tell what it is; else its first byte does. The root has no neighbours.
         let sound = level.iter().find_map(|page| read(*page, root));
+        if levels == 0 && sound.is_none() {
+            return Err(Damage);
+        }
         let first = || pages.page(*level.first()?, root.widths).map(|(page, _)| page);
         let page = sound.or_else(first).ok_or(Damage)?;
         if page.first() != Some(&BRANCH) {
