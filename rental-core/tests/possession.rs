@@ -39,8 +39,11 @@ fn rental() -> impl Strategy<Value = Rental> {
     let status = prop::sample::select(vec!["NEW", "APPROVED", "ACTIVE", "COMPLETED", "CANCELLED"]);
     let zone = prop::sample::select(vec!["America/Los_Angeles", "UTC", "Pacific/Auckland"]);
     let swaps = prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec((1i64..300, 98u128..101), 1..5)];
-    (hour(), 0i64..900, any::<bool>(), hour(), 0i64..900, any::<bool>(), 1u128..4, (status, swaps), zone).prop_map(
-        |(start, days, ends, activated, length, back, customer, (status, swaps), zone)| {
+    // Some came back before their planned days, and nobody recorded the pickup.
+    let came_back = prop_oneof![3 => Just(1i64), 1 => Just(-1i64)];
+    (hour(), 0i64..900, any::<bool>(), hour(), 0i64..900, any::<bool>(), 1u128..4, (status, swaps, came_back), zone).prop_map(
+        |(start, days, ends, activated, length, back, customer, (status, swaps, came_back), zone)| {
+            let is_early = came_back < 0 && activated.is_none() && swaps.is_empty();
             let mut at = activated.or(start).unwrap_or(0);
             let mut earlier = Vec::new();
             let mut present = 99;
@@ -56,7 +59,7 @@ fn rental() -> impl Strategy<Value = Rental> {
                 "start_date": start.map(date), "end_date": start.filter(|_| ends).map(|start| date(start + days)),
                 "rental_days": null, "pickup_type": null, "delivery_location": null, "final_price": 0, "currency": "USD",
                 "status": status, "damage_at_return": false, "activated_at": activated.map(time),
-                "completed_at": activated.or(start).filter(|_| back).map(|out| time(out.max(at) + length)),
+                "completed_at": activated.or(start).filter(|_| back).map(|out| time(if is_early { out - length } else { out.max(at) + length })),
                 "vehicle_changed_at": earlier.last().map(|last| last["until"].clone()), "earlier_vehicles": earlier,
                 "time_zone": zone, "amount_billed": 0, "invoice_ids": [], "created_at": time(0), "updated_at": time(0),
             });

@@ -151,6 +151,8 @@ struct Weighed<'t, 'r> {
     in_second_of_return: bool,
     /// Whether another rental rules this one out.
     ruled_out_by_another: bool,
+    /// Whether another rental that comes into question took place, too, and the two cannot have followed each other.
+    contradicted: bool,
 }
 
 /// Decides which of its rentals had a vehicle at a time. The days of each rental are in its own time zone, and so is a day of
@@ -200,6 +202,9 @@ pub fn decide(rentals: &[Rental], vehicle: VehicleId, when: When, occasion: Occa
         }
         0 => Verdict::Nobody("What is recorded rules out every rental of that day.".into(), candidates),
         1 => Verdict::Unclear(candidates[0].reason.clone(), candidates),
+        many if weighed.iter().any(|one| one.contradicted) => {
+            Verdict::Unclear(format!("{many} rentals come into question: they contradict each other."), candidates)
+        }
         many => Verdict::Unclear(format!("{many} rentals come into question."), candidates),
     }
 }
@@ -209,7 +214,8 @@ pub fn decide(rentals: &[Rental], vehicle: VehicleId, when: When, occasion: Occa
 fn rule_out(weighed: &mut [Weighed<'_, '_>]) {
     let is_out = |one: usize, by: usize, weighed: &[Weighed<'_, '_>]| {
         let (one, by) = (&weighed[one], &weighed[by]);
-        let recorded = by.possession.is_recorded() && !one.possession.is_recorded();
+        let is_trusted = by.possession.is_recorded() && !by.possession.is_contradicted_by(one.possession);
+        let recorded = is_trusted && !one.possession.is_recorded();
         let planned = !one.surely && !one.is_overdue() && one.possession.can_follow_or_precede(by.possession);
         by.surely_took_place() && !one.in_second_of_return && (recorded || planned)
     };
@@ -223,6 +229,9 @@ fn rule_out(weighed: &mut [Weighed<'_, '_>]) {
         weighed[at].possible = false;
         weighed[at].ruled_out_by_another = true;
     }
+    let is_contradicted = |one: &Weighed<'_, '_>| one.possible && weighed.iter().any(|other| one.contradicts(other));
+    let contradicted: Vec<bool> = weighed.iter().map(is_contradicted).collect();
+    weighed.iter_mut().zip(contradicted).for_each(|(one, contradicted)| one.contradicted = contradicted);
 }
 
 /// Marks the rentals whose customers gave the vehicle back and can have left it parked, unless another one had it by then.
@@ -277,7 +286,16 @@ impl<'t, 'r> Weighed<'t, 'r> {
             surely: at.is_in(pickup.latest, back.earliest),
             in_second_of_return,
             ruled_out_by_another: reached && possession.displaced,
+            contradicted: false,
         }
+    }
+
+    /// Whether both this and another rental, of another customer, took place by what is known of them, and only one of them can have.
+    fn contradicts(&self, other: &Self) -> bool {
+        let (one, other_one) = (self.possession, other.possession);
+        let took_place = one.evidence == Evidence::HandedOver && other_one.evidence == Evidence::HandedOver;
+        let is_of_another = one.rental.customer_id != other_one.rental.customer_id;
+        self.possible && other.possible && took_place && is_of_another && !one.can_follow_or_precede(other_one)
     }
 
     /// Whether the planned days are over, and nobody marked the rental as given back.
@@ -347,19 +365,35 @@ impl<'t, 'r> Weighed<'t, 'r> {
             };
         }
         if !self.at.is_in(possession.pickup.earliest, possession.giving_back.latest) {
-            let moments = [possession.pickup.earliest, possession.giving_back.latest];
-            return match moments.into_iter().find_map(|moment| self.at.divided_by(moment)) {
+            let (begin, end) = (possession.pickup, possession.giving_back);
+            let is_end_recorded = end.recorded || possession.ended_by_next;
+            let moments = [(begin.earliest, begin.recorded), (end.latest, is_end_recorded)];
+            let recorded = || moments.into_iter().filter(|(_, recorded)| *recorded).map(|(moment, _)| moment);
+            let is_about = |moment: Timestamp| self.at.can_be_in(moment, moment.plus_millis(1));
+            return match recorded().find_map(|moment| self.at.divided_by(moment)) {
                 Some(unit) => format!("Planned {days}; handed over or given back within that {unit}."),
-                None => format!("Planned {days}; handed over or given back at about that time."),
+                None if self.in_second_of_return || recorded().any(is_about) => {
+                    format!("Planned {days}; handed over or given back at about that time.")
+                }
+                None => format!("Planned {days}, and {}.", self.at.doubt()),
             };
         }
         let is_trusted = !self.at.can_be_in(possession.trusted_to, possession.giving_back.latest);
         let has_days = rental.start_date.is_some() && rental.end_date.is_some();
         match (self.planned, possession.pickup.recorded, possession.giving_back.recorded) {
+            (_, true, true) if self.contradicted => {
+                format!("Handed over before and given back after it; planned {days}. Another rental contradicts that.")
+            }
             (true, true, true) if has_days => format!("Handed over before and given back after it, within {days}."),
+            (_, false, true) if possession.has_unknown_pickup() && rental.start_date.is_some() => {
+                format!("Planned {days}, but its recorded return was before that, and its pickup is not recorded.")
+            }
             (_, true, true) => format!("Handed over before and given back after it; planned {days}."),
             (true, _, false) if !is_trusted && possession.is_out() => {
                 format!("Planned {days}, but another rental began since, and nobody recorded the return.")
+            }
+            (true, ..) if is_trusted && self.contradicted => {
+                format!("Planned {days}, but another rental was planned or had the vehicle at the same time.")
             }
             (true, ..) if is_trusted => format!("Had the vehicle {days}."),
             (false, _, true) => format!("Planned {days}, but given back later."),

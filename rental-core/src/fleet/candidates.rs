@@ -12,7 +12,7 @@ use crate::{
     rows::key,
     schema::IndexPrefix,
     store::{Follow, Key, Order, Record, Scanned, Span, Store, all_sound, key_of},
-    value::{Date, OrganizationId, RentalId, Timestamp, VehicleId},
+    value::{Date, OrganizationId, RentalId, Timestamp, VehicleId, Zone},
 };
 use std::collections::HashMap;
 
@@ -26,6 +26,8 @@ const DOUBTS: usize = 4;
 const TELLING: usize = 8;
 /// Rentals with the latest recorded times that are read. A recorded pickup ends all possessions before it.
 const LATEST: usize = 4;
+/// Days before a time that reach over those of all time zones, in milliseconds.
+const TWO_DAYS: i64 = 2 * 86_400_000;
 
 /// Reads the rentals that decide who had a vehicle at a time: those whose customers may have had it within a day of it, and
 /// those with the latest recorded times until then. About 100 are read at most.
@@ -67,7 +69,9 @@ impl RentalsAround {
         let day = at.day_number();
         let [first, last] = outer_stays(organization, vehicle);
         let latest = latest_recorded(organization, vehicle, at);
-        let mut found = store.scan_each(&[(first, 1), (last, 1), (latest, LATEST)]).await?;
+        let next = next_recorded(organization, vehicle, at.plus_millis(-TWO_DAYS));
+        let mut found = store.scan_each(&[(first, 1), (last, 1), (latest, LATEST), (next, LATEST)]).await?;
+        let next = came_back_before_plan(found.pop().unwrap_or_default())?;
         let latest = all_sound(found.pop().unwrap_or_default())?;
         let mut rentals: Vec<Rental> = Vec::new();
         for mut span in stays_within(store, organization, vehicle, (day, day + 1), &found).await? {
@@ -80,6 +84,7 @@ impl RentalsAround {
                 span.to = entry_of(organization, last, &span);
             }
         }
+        add_new(&mut rentals, next);
         for days in rentals.iter().filter_map(|one| telling_days(one, day)).take(DOUBTS).collect::<Vec<_>>() {
             let telling = rentals_between(store, organization, vehicle, days, TELLING).await?;
             add_new(&mut rentals, telling);
@@ -162,7 +167,8 @@ fn telling_days(rental: &Rental, day: u32) -> Option<(u32, u32)> {
     let swap = rental.earlier_vehicles.first().map(|one| one.until);
     let handed_over = rental.activated_at.into_iter().chain(swap).map(Timestamp::day_number).min();
     // Nothing tells the pickup: it was after the returns of those that had the vehicle before.
-    let is_undated = start.is_none() && rental.activated_at.is_none() && rental.status != RentalStatus::New;
+    let is_undated = (start.is_none() && rental.activated_at.is_none() && rental.status != RentalStatus::New)
+        || rental.came_back_before_plan();
     let back = swap.or(rental.completed_at).map(Timestamp::day_number).filter(|back| is_undated && day < *back);
     if let Some(back) = back {
         return Some((day, back + 1));
@@ -215,6 +221,12 @@ pub(crate) async fn first_booking(
     vehicle: VehicleId,
     day: u32,
 ) -> Result<Option<u32>, Error> {
+    let since = Date::from_day_number(day).map_or(Timestamp::LAST, |day| midnight(Zone::NEW_YORK, day));
+    let next = [(next_recorded(organization, vehicle, since.plus_millis(-TWO_DAYS)), LATEST)];
+    let next = came_back_before_plan(store.scan_each(&next).await?.pop().unwrap_or_default())?;
+    if !next.is_empty() {
+        return Ok(Some(0));
+    }
     let rentals = rentals_between(store, organization, vehicle, (day, day.saturating_add(1)), MOST).await?;
     let begin = |one: &Rental| match (one.status, one.start_date) {
         _ if one.activated_at.is_some() => None,
@@ -310,6 +322,26 @@ fn latest_recorded(organization: OrganizationId, vehicle: VehicleId, at: Timesta
     let prefix = |time: Timestamp| rental::recorded_look_up(vehicle, time).prefix(organization, &rental::SPEC);
     let (from, to) = (prefix(Timestamp::FIRST), prefix(at.plus_millis(1)));
     Span { from, to, order: Order::Descending, follow: None }
+}
+
+/// The rentals of a vehicle with the first recorded times since an instant. The pickup of one that came back before its planned
+/// days can have been at any time before that return.
+fn next_recorded(organization: OrganizationId, vehicle: VehicleId, since: Timestamp) -> Span {
+    let place = |time: Timestamp| rental::recorded_look_up(vehicle, time).prefix(organization, &rental::SPEC);
+    let (from, to) = (place(since), place(Timestamp::LAST));
+    Span { from, to, order: Order::Ascending, follow: follow(organization) }
+}
+
+/// Those of these rentals that came back before their planned days, without a recorded pickup.
+fn came_back_before_plan(found: Vec<Scanned>) -> Result<Vec<Rental>, Error> {
+    let mut rentals = Vec::new();
+    for record in all_sound(found)? {
+        let rental = parse::<Rental>(&record.key, &record.value)?;
+        if rental.came_back_before_plan() {
+            rentals.push(rental);
+        }
+    }
+    Ok(rentals)
 }
 
 fn follow(organization: OrganizationId) -> Option<Follow> {

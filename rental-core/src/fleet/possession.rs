@@ -41,6 +41,10 @@ pub(super) struct Possession<'r> {
     pub(super) trusted_to: Timestamp,
     /// The planned days: the beginning of the first one, if it is known, and the end of the last one.
     pub(super) planned: (Option<Timestamp>, Timestamp),
+    /// The recorded pickup, or the beginning of the planned first day.
+    begin: Option<Timestamp>,
+    /// The recorded return, also when another rental began before it.
+    back: Option<Timestamp>,
     /// Whether a later recorded pickup ended this possession.
     pub(super) ended_by_next: bool,
     /// Whether it began with a swap: the customer had another vehicle before.
@@ -61,6 +65,9 @@ pub(super) struct Timeline<'r> {
 
 /// After every return: the vehicle is still out.
 const END: Timestamp = Timestamp::LAST;
+/// A recorded time this close to the planned days is an early pickup or a late return, whatever another rental says: two days, in
+/// milliseconds.
+const CLOSE: i64 = 2 * 24 * 3_600_000;
 
 /// The first instant of a day.
 pub(super) fn midnight(zone: Zone, day: Date) -> Timestamp {
@@ -84,6 +91,11 @@ impl Moment {
         Self { earliest, latest, recorded: false }
     }
 
+    /// Whether it was certainly before an instant. A planned day is over at its end.
+    fn is_before(self, at: Timestamp) -> bool {
+        self.latest < at || (self.latest == at && self.earliest < at)
+    }
+
     /// Whether it can have been at an instant or later. The end of a planned day is the first instant of the next one, and
     /// so not on that day.
     fn can_be_at_or_after(self, at: Timestamp) -> bool {
@@ -105,12 +117,11 @@ impl<'r> Possession<'r> {
             (RentalStatus::Cancelled, _) if activated.is_some() => Evidence::Doubtful,
             (RentalStatus::New | RentalStatus::Approved | RentalStatus::Cancelled, _) => return None,
         };
-        // A return before the planned first day shows that the pickup was not on that day either.
-        let back = completed.map(|at| zone.local(at).date());
-        let start_date = rental.start_date.map(|start| back.map_or(start, |back| start.min(back)));
-        let start = start_date.map(|start| midnight(zone, start));
+        let start = rental.start_date.map(|start| midnight(zone, start));
         let end = rental.end_date.map(|end| day_end(zone, end));
-        let (pickup, trusted_from) = match (activated, start, start_date) {
+        // A return before the planned first day shows that the pickup was not on that day either.
+        let pickup_day = rental.start_date.filter(|_| completed.zip(start).is_none_or(|(back, start)| start <= back));
+        let (pickup, trusted_from) = match (activated, start, pickup_day) {
             (Some(at), ..) => (Moment::exact(at), at),
             (None, Some(begin), Some(start)) => (Moment::between(begin, day_end(zone, start)), begin),
             (None, ..) => (Moment::between(Timestamp::FIRST, completed.unwrap_or(END)), END),
@@ -145,6 +156,8 @@ impl<'r> Possession<'r> {
             trusted_from,
             trusted_to,
             planned: (start, end.unwrap_or(END)),
+            begin: activated.or_else(|| start.filter(|_| pickup_day.is_some())),
+            back: completed,
             ended_by_next,
             swapped_in,
             swapped_out,
@@ -157,19 +170,29 @@ impl<'r> Possession<'r> {
     /// also when nothing tells, and when their times contradict each other.
     fn is_before(&self, other: &Self) -> bool {
         let first = |one: &Self, next: &Self| {
+            // What is still out after its planned days can have come back on the last one, before a pickup of that day.
+            let is_on_an_earlier_day = one.pickup.is_before(next.giving_back.earliest) && !next.is_out();
             one.pickup.latest < next.giving_back.earliest
+                || is_on_an_earlier_day
                 || (one.pickup.latest <= next.pickup.earliest && one.pickup.earliest < next.pickup.earliest)
         };
         // A recorded return wins over a planned one, when nothing tells the pickup before it.
         let known = |one: &Self, next: &Self| {
-            let is_undated = next.rental.start_date.is_none() && !next.pickup.recorded;
-            is_undated && next.giving_back.recorded && one.pickup.latest < next.giving_back.earliest
+            let back = next.giving_back;
+            let can_be_back = one.giving_back.earliest < back.earliest || one.giving_back.latest == END;
+            let is_after = one.pickup.latest < back.earliest && can_be_back;
+            next.has_unknown_pickup() && back.recorded && is_after
         };
         match (self.pickup.recorded, other.pickup.recorded) {
             (true, true) => self.pickup.earliest < other.pickup.earliest,
             _ if known(self, other) != known(other, self) => known(self, other),
             _ => first(self, other) && !first(other, self),
         }
+    }
+
+    /// Whether neither a recorded time nor a planned day tells when the vehicle was picked up.
+    pub(super) fn has_unknown_pickup(&self) -> bool {
+        self.begin.is_none()
     }
 
     /// Whether this possession certainly began before an instant.
@@ -207,7 +230,17 @@ impl<'r> Possession<'r> {
             false => other.giving_back.recorded && self.is_before(other),
         };
         let certain = all.iter().filter(|other| other.is_certain_beside(self));
-        if let Some(at) = certain.filter(next).map(|other| other.pickup.latest).min() {
+        // A pickup that contradicts this plan, or that this plan contradicts, does not end it on its own days.
+        let is_within_plan = |other: &Self| {
+            let is_planned_for = |last: Timestamp| !other.has_unknown_pickup() && other.pickup.latest <= last;
+            self.is_out() && self.last_day().is_some_and(is_planned_for)
+        };
+        let end = |other: &Self| match other.pickup.recorded {
+            true if other.is_contradicted_by(self) => self.span_end().max(other.pickup.latest),
+            false if is_within_plan(other) => self.span_end().max(other.pickup.latest),
+            _ => other.pickup.latest,
+        };
+        if let Some(at) = certain.filter(next).map(end).min() {
             self.end_at(at);
         }
     }
@@ -314,6 +347,38 @@ impl<'r> Possession<'r> {
     pub(super) fn can_follow_or_precede(&self, other: &Self) -> bool {
         other.pickup.can_be_at_or_after(self.giving_back.earliest)
             || self.pickup.can_be_at_or_after(other.giving_back.earliest)
+    }
+
+    /// Whether a recorded pickup long before the planned days, or a recorded return long after them, takes days from another
+    /// rental that took place. One of the two is written down wrong, and nobody knows which.
+    ///
+    /// This depends on these two rentals only, not on what others change of them.
+    pub(super) fn is_contradicted_by(&self, other: &Self) -> bool {
+        let is_another = self.rental.customer_id != other.rental.customer_id && other.is_certain_beside(self);
+        let (Some(from), Some(begin)) = (self.begin, other.begin) else { return false };
+        let (first, last) = self.planned;
+        let is_early = |first: Timestamp| {
+            let is_on_its_days = begin < from && other.certain_end().is_some_and(|end| from < end);
+            self.pickup.recorded
+                && from.plus_millis(CLOSE) < first
+                && (is_on_its_days || (from <= begin && begin < first))
+        };
+        let is_late = |back: Timestamp| {
+            let end = other.span_end();
+            last.plus_millis(CLOSE) < back && from <= begin && last < end && end <= back
+        };
+        is_another && (first.is_some_and(is_early) || self.back.is_some_and(is_late))
+    }
+
+    /// The recorded return, or the end of the planned day of the return, or the last instant.
+    fn span_end(&self) -> Timestamp {
+        self.back.unwrap_or(self.planned.1)
+    }
+
+    /// Until when the customer certainly had the vehicle, if the plan was kept: the recorded return, or the beginning of the
+    /// planned day of the return.
+    fn certain_end(&self) -> Option<Timestamp> {
+        self.back.or_else(|| self.last_day())
     }
 
     /// Whether the customer has the vehicle by the status of the rental, and nobody recorded the return.

@@ -247,6 +247,14 @@ impl Rental {
         }
     }
 
+    /// Whether the first vehicle came back before the planned first day, and no pickup is recorded. So nobody knows when it was
+    /// picked up, and its stay does not tell.
+    pub(crate) fn came_back_before_plan(&self) -> bool {
+        let swap = self.earlier_vehicles.first().map(|one| one.until);
+        let back = swap.or(self.completed_at).map(|at| self.time_zone.local(at).date());
+        self.activated_at.is_none() && back.zip(self.start_date).is_some_and(|(back, start)| back < start)
+    }
+
     /// The stays of its vehicles: one for each vehicle, in the look-up of stays.
     fn stays(&self) -> Vec<IndexPrefix> {
         let Some((start, last)) = self.stay() else { return Vec::new() };
@@ -276,6 +284,7 @@ impl Rental {
     /// What decides who had the vehicle. `None` for rentals whose vehicle was not handed over.
     fn grounds(&self) -> Option<Grounds> {
         let (from, _) = self.stay()?;
+        let from = if self.came_back_before_plan() { 0 } else { from };
         let facts = Facts::Rental {
             customer: self.customer_id,
             status: self.status.as_str(),

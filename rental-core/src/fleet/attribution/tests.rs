@@ -2,6 +2,7 @@ use super::*;
 use crate::value::{Currency, Money};
 
 mod clocks;
+mod contradicting;
 mod stale;
 mod unmarked;
 mod worlds;
