@@ -70,7 +70,7 @@ impl RentalsAround {
         let [first, last] = outer_stays(organization, vehicle);
         let latest = latest_recorded(organization, vehicle, at);
         let next = next_recorded(organization, vehicle, at.plus_millis(-TWO_DAYS));
-        let mut found = store.scan_each(&[(first, 1), (last, 1), (latest, LATEST), (next, LATEST)]).await?;
+        let mut found = store.scan_each(&[(first, 1), (last, 1), (latest, LATEST), (next, TELLING)]).await?;
         let next = came_back_before_plan(found.pop().unwrap_or_default())?;
         let latest = all_sound(found.pop().unwrap_or_default())?;
         let mut rentals: Vec<Rental> = Vec::new();
@@ -222,7 +222,7 @@ pub(crate) async fn first_booking(
     day: u32,
 ) -> Result<Option<u32>, Error> {
     let since = Date::from_day_number(day).map_or(Timestamp::LAST, |day| midnight(Zone::NEW_YORK, day));
-    let next = [(next_recorded(organization, vehicle, since.plus_millis(-TWO_DAYS)), LATEST)];
+    let next = [(next_recorded(organization, vehicle, since.plus_millis(-TWO_DAYS)), TELLING)];
     let next = came_back_before_plan(store.scan_each(&next).await?.pop().unwrap_or_default())?;
     if !next.is_empty() {
         return Ok(Some(0));
