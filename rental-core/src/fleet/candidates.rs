@@ -69,9 +69,8 @@ impl RentalsAround {
         let day = at.day_number();
         let [first, last] = outer_stays(organization, vehicle);
         let latest = latest_recorded(organization, vehicle, at);
-        let next = next_recorded(organization, vehicle, at.plus_millis(-TWO_DAYS));
-        let mut found = store.scan_each(&[(first, 1), (last, 1), (latest, LATEST), (next, TELLING)]).await?;
-        let next = came_back_before_plan(found.pop().unwrap_or_default())?;
+        let mut found = store.scan_each(&[(first, 1), (last, 1), (latest, LATEST)]).await?;
+        let next = came_back_before_plan(store, organization, vehicle, at).await?;
         let latest = all_sound(found.pop().unwrap_or_default())?;
         let mut rentals: Vec<Rental> = Vec::new();
         for mut span in stays_within(store, organization, vehicle, (day, day + 1), &found).await? {
@@ -222,9 +221,7 @@ pub(crate) async fn first_booking(
     day: u32,
 ) -> Result<Option<u32>, Error> {
     let since = Date::from_day_number(day).map_or(Timestamp::LAST, |day| midnight(Zone::NEW_YORK, day));
-    let next = [(next_recorded(organization, vehicle, since.plus_millis(-TWO_DAYS)), TELLING)];
-    let next = came_back_before_plan(store.scan_each(&next).await?.pop().unwrap_or_default())?;
-    if !next.is_empty() {
+    if !came_back_before_plan(store, organization, vehicle, since).await?.is_empty() {
         return Ok(Some(0));
     }
     let rentals = rentals_between(store, organization, vehicle, (day, day.saturating_add(1)), MOST).await?;
@@ -324,18 +321,19 @@ fn latest_recorded(organization: OrganizationId, vehicle: VehicleId, at: Timesta
     Span { from, to, order: Order::Descending, follow: None }
 }
 
-/// The rentals of a vehicle with the first recorded times since an instant. The pickup of one that came back before its planned
-/// days can have been at any time before that return.
-fn next_recorded(organization: OrganizationId, vehicle: VehicleId, since: Timestamp) -> Span {
+/// Those of the rentals with the first recorded times of a vehicle around an instant and after it that came back before their planned
+/// days, without a recorded pickup: it can have been at any time before that return.
+async fn came_back_before_plan(
+    store: &dyn Store,
+    organization: OrganizationId,
+    vehicle: VehicleId,
+    at: Timestamp,
+) -> Result<Vec<Rental>, Error> {
     let place = |time: Timestamp| rental::recorded_look_up(vehicle, time).prefix(organization, &rental::SPEC);
-    let (from, to) = (place(since), place(Timestamp::LAST));
-    Span { from, to, order: Order::Ascending, follow: follow(organization) }
-}
-
-/// Those of these rentals that came back before their planned days, without a recorded pickup.
-fn came_back_before_plan(found: Vec<Scanned>) -> Result<Vec<Rental>, Error> {
+    let (from, to) = (place(at.plus_millis(-TWO_DAYS)), place(Timestamp::LAST));
+    let next = Span { from, to, order: Order::Ascending, follow: follow(organization) };
     let mut rentals = Vec::new();
-    for record in all_sound(found)? {
+    for record in all_sound(store.scan(&next, TELLING).await?)? {
         let rental = parse::<Rental>(&record.key, &record.value)?;
         if rental.came_back_before_plan() {
             rentals.push(rental);

@@ -95,6 +95,7 @@ impl Store for Memory {
     }
 
     fn scan_each<'a>(&'a self, scans: &'a [(Span, usize)]) -> Answer<'a, Vec<Vec<Scanned>>> {
+        debug_assert!(scans.iter().all(|(span, _)| span.follow.is_none()), "a database follows no entries here");
         let found = self.with(|rows| scans.iter().map(|(span, limit)| scan(rows, span, *limit)).collect());
         Box::pin(std::future::ready(found))
     }

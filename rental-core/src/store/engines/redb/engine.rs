@@ -271,6 +271,7 @@ impl Store for Redb {
     }
 
     fn scan_each<'a>(&'a self, scans: &'a [(Span, usize)]) -> Answer<'a, Vec<Vec<Scanned>>> {
+        debug_assert!(scans.iter().all(|(span, _)| span.follow.is_none()), "a database follows no entries here");
         self.read(move |store| store.read_spans(scans))
     }
 
