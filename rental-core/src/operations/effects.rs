@@ -57,7 +57,7 @@ pub(crate) async fn change(
             };
             return Err(Error::Conflict(format!(
                 "This {} is billed on invoice {invoice}. Void that invoice, or credit its line (with `rebill` if somebody else \
-                 pays; a credit note of before gets that by its action `rebill`), before you change who pays or lower the amount \
+                 pays; the action `rebill` of a credit note adds that later), before you change who pays or lower the amount \
                  below {stands}.",
                 spec.object
             )));
