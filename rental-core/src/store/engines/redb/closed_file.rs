@@ -52,9 +52,12 @@ impl ClosedFile {
         let open = AssertUnwindSafe(|| {
             let db = unchanged(path, cache_bytes, versions, Checksums::Checked)?;
             let rows = db.begin_read().map_err(unavailable)?.open_table(ROWS).map_err(unavailable)?;
-            if is_out_of_order(&rows).map_err(unavailable)? {
-                let problem =
-                    format!("{} is damaged (its keys are out of order); restore it from a backup", path.display());
+            // Pages whose checksums are right and that cannot be read all the same were written with the damage.
+            if is_out_of_order(&rows).unwrap_or(true) {
+                let problem = format!(
+                    "{} is damaged (its rows cannot be read in their order); restore it from a backup",
+                    path.display()
+                );
                 return Err(StoreError::DamagedStore(problem));
             }
             Ok(Reader::Sound { rows, _db: db })
