@@ -10,7 +10,6 @@ use rental_core::{
     operations::Edge,
     resources::sql_views,
     store::{Absent, Access, Answer, Damaged, Engine, Environment, Opening, Place, Record, Snapshot, Span, StoreError},
-    upgrade::{self, State},
 };
 use std::{
     ffi::OsString,
@@ -28,6 +27,8 @@ use tokio::runtime::Handle;
 /// What to do after a start on a damaged file.
 const REPAIR_SOON: &str =
     "look at the disk; then stop the server and run `rental-cli store repair`, or restore a backup";
+/// From this number of bytes on the log says that a file is read: that can take seconds.
+const LARGE: u64 = 1 << 30;
 /// True while a file is opened.
 pub(crate) static OPENING: AtomicBool = AtomicBool::new(false);
 /// A call of a database waits at most this many times. So it ends before the request time-out.
@@ -57,7 +58,12 @@ pub(crate) async fn open(place: &dyn Place, config: &Config) -> Result<Arc<dyn E
     let never = config.store_upgrade == StoreUpgrade::Never;
     let access = if never { Access::Present } else { Access::Upgradable };
     OPENING.store(place.file().is_some(), Ordering::Relaxed);
-    // A file is checked after a crash, and a damaged one is copied: both take minutes for a large one.
+    // The pages of a file are checked, and a damaged one is copied: both take minutes for a large one.
+    if let Some(bytes) = place.file().and_then(|file| fs::metadata(file).ok()).map(|file| file.len())
+        && bytes >= LARGE
+    {
+        tracing::info!("{place} has {} MB, which are read to check its pages", bytes / 1_000_000);
+    }
     let _patience = Patience::start("opening the store");
     let opened = place.open(access, &opening).await;
     OPENING.store(false, Ordering::Relaxed);
@@ -65,8 +71,7 @@ pub(crate) async fn open(place: &dyn Place, config: &Config) -> Result<Arc<dyn E
         StoreError::NeedsUpgrade(_) => format!("{error}{UPGRADES_NEVER}"),
         error => error.to_string(),
     })?;
-    let kept = place.file().and_then(kept_file);
-    match (store.salvaged(), &kept) {
+    match (store.salvaged(), place.file().and_then(kept_file)) {
         (Some(salvaged), _) => {
             tracing::error!("{place} was damaged so that it could not be opened: {salvaged}; {REPAIR_SOON}");
         }
@@ -76,13 +81,19 @@ pub(crate) async fn open(place: &dyn Place, config: &Config) -> Result<Arc<dyn E
                 "{kept} is there: an earlier start replaced the damaged store by what could be read; {REPAIR_SOON}"
             );
         }
-        (None, None) => return Ok(store),
+        (None, None) => {}
     }
-    // Also while a damaged file is kept: the process that replaced it can have ended before this was done.
-    rebuild(&store)
-        .await
-        .map_err(|error| format!("{place}: what the damaged rows guarded cannot be rebuilt: {error}"))?;
     Ok(store)
+}
+
+/// Writes again what follows from others of the rows that a damaged file has lost, when one was replaced by what could be read of it.
+/// The store has the present schema version.
+pub(crate) async fn rebuild_what_was_lost(place: &dyn Place, store: &Arc<dyn Engine>) -> Result<(), String> {
+    // While a damaged file is kept: the process that replaced it can have ended before this was done.
+    if store.salvaged().is_none() && place.file().and_then(kept_file).is_none() {
+        return Ok(());
+    }
+    rebuild(store).await.map_err(|error| format!("{place}: what the damaged rows guarded cannot be rebuilt: {error}"))
 }
 
 /// The damaged file that is kept beside this one, if there is one.
@@ -95,11 +106,6 @@ fn kept_file(file: &Path) -> Option<PathBuf> {
 /// Writes the rows that were lost and that follow from others, such as the nights that a rental holds, and the counter of invoice
 /// numbers: without them the server would accept what they prevent. Nothing is removed or replaced; that is for `store repair`.
 async fn rebuild(store: &Arc<dyn Engine>) -> Result<(), String> {
-    match upgrade::state(store.as_ref()).await {
-        Ok(State::Current) => {}
-        // The upgrade writes them, or says what to do.
-        _ => return Ok(()),
-    }
     let (store, waits) = (Arc::clone(store), Waits(Handle::current()));
     let rebuilt = tokio::task::spawn_blocking(move || {
         let mut rebuilt = 0;

@@ -7,6 +7,7 @@ mod erased;
 mod failures;
 mod place;
 mod repair;
+mod salvaged;
 mod transfer;
 mod upgrade;
 

@@ -50,7 +50,7 @@ fn damaged(directory: &Path) -> PathBuf {
 }
 
 fn rows(path: &Path) -> Vec<Record> {
-    let store = Redb::open(path, CACHE).unwrap();
+    let store = Redb::open_unchanged(path, CACHE).unwrap();
     let rows = store.snapshot().rows().unwrap().filter_map(Result::ok).collect();
     store.close().unwrap();
     rows

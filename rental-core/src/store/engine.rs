@@ -92,7 +92,7 @@ pub struct Opening<'a> {
     pub cache_bytes: usize,
     /// What to do when there is no store.
     pub absent: Absent,
-    /// What to do with a damaged store of the present version.
+    /// What to do with a damaged store.
     pub damaged: Damaged,
     /// Identifies this process among those that share the store. It must be new at every start.
     pub writer: Uuid,

@@ -1,4 +1,4 @@
-//! A file that was closed, with damage in the pages that lead to others. redb does not look at these when it opens it.
+//! A file that was closed, with damage in its pages. redb does not look at these when it opens it.
 
 use crate::{
     fleet::{CACHE, dump_file, fleet},
@@ -164,14 +164,18 @@ fn a_bit_flipped_in_the_other_tables_of_a_closed_store_is_noticed_before_the_eng
 }
 
 #[test]
-fn a_bit_flipped_in_a_leaf_of_a_closed_store_is_corrected_by_a_check_and_a_repair() {
+fn a_bit_flipped_in_a_leaf_of_a_closed_store_is_corrected_by_a_start_a_check_and_a_repair() {
     let closed = Closed::of(60);
     let leaves: Vec<usize> = closed.leaves.iter().copied().collect();
     for (n, number) in some(&leaves, 25).enumerate() {
         let (start, pairs) = ((number + 1) * PAGE, count(closed.page(number)));
         let used = u32_at(closed.page(number), 4 + 4 * (2 * pairs - 1));
         let byte = [0, 2, 5, used / 3, used / 2, used - 1][n % 6];
-        closed.write(|bytes| bytes[start + byte] ^= 1 << (n % 8));
+        let flip = || closed.write(|bytes| bytes[start + byte] ^= 1 << (n % 8));
+        flip();
+        assert!(matches!(Redb::open(&closed.path, CACHE).map(drop), Err(StoreError::DamagedStore(_))));
+        closed.loses_nothing(&format!("byte {byte} of page {number}"));
+        flip();
         let file = ClosedFile::open(&closed.path, CACHE).unwrap();
         assert!(file.pages().is_err());
         assert_eq!(file.damaged_pages(), [DamagedPage { at: start as u64, corrected: true }]);

@@ -7,6 +7,7 @@ use super::{
     CACHE_BYTES,
     failures::{next_step, store_failure},
     place::{self, Place, forms, open_or_salvage, opening, runtime},
+    salvaged,
 };
 use crate::{
     commands::{
@@ -48,8 +49,6 @@ const COLUMNS: [&str; 3] = ["action", "place", "what"];
 const MOST_LISTED: usize = 1000;
 /// Most plans of one command. A plan has up to 100,000 changes; the last one is empty.
 const MOST_PLANS: usize = 100;
-/// What is told of a file before the result of its salvage.
-const REPLACED: &str = "pages of the file were damaged, so it was replaced";
 /// Heartbeats of a running server change at least once in this many of their intervals.
 const INTERVALS: u32 = 3;
 
@@ -128,11 +127,7 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
     let store = waits.0.block_on(open_or_salvage(&place, access))?;
     let done = repair_store(&place, &waits, store.as_ref(), matches);
     let closed = waits.wait(store.close()).map_err(|error| store_failure(place.as_ref(), error));
-    let mut done = done.inspect_err(|_| {
-        if let Some(salvaged) = &salvaged {
-            session.out.note(&format!("{REPLACED}: {salvaged}"));
-        }
-    })?;
+    let mut done = done.inspect_err(|_| salvaged::note(salvaged.as_ref(), &session.out))?;
     closed?;
     done.salvaged = salvaged.or(done.salvaged);
     // In a dry run, wrong checksums of pages are those of the damaged rows.
@@ -366,15 +361,11 @@ fn show(place: &Place, done: &Done, trial: bool, session: &Session) -> Result<()
             "object": "store_repair", "store": place.to_string(), "dry_run": trial,
             "sound": done.left.problems == 0 && !(trial && done.count() > 0),
             "removed": done.removed, "written": done.written, "listed": listed, "saved": done.saved,
-            "salvaged": done.salvaged.as_ref().map(|Salvaged { rows, damaged, lost, gaps, corrected, kept }| json!({
-                "rows": rows, "damaged": damaged, "lost": lost, "gaps": gaps, "corrected": corrected, "kept": kept,
-            })),
+            "salvaged": salvaged::member(done.salvaged.as_ref()),
             "left": done.left.problems, "left_listed": done.left.listed,
         }));
     }
-    if let Some(salvaged) = &done.salvaged {
-        session.out.note(&format!("{REPLACED}: {salvaged}"));
-    }
+    salvaged::note(done.salvaged.as_ref(), &session.out);
     done.print(&session.out)?;
     for problem in &done.left.listed {
         let what = match problem.remedy {

@@ -86,7 +86,7 @@ impl Redb {
             Err(damage) => damage,
         };
         let loss = if how == Damaged::SalvageUnreadable { Loss::Small } else { Loss::Unasked };
-        let salvaged = salvage::salvage(path, cache_bytes, (&damage, None), loss, &alone)?;
+        let salvaged = salvage::salvage((path, versions), cache_bytes, (&damage, None), loss, &alone)?;
         let mut store = start()?.map_err(|damage| file::beyond_reading(&damage))?;
         store.salvaged = Some(salvaged);
         Ok(store)
@@ -99,7 +99,8 @@ impl Redb {
     }
 
     /// Opens the file at `path` for reading alone, and accepts stores that need an upgrade. The file is not changed: what is
-    /// committed stays in memory and is lost when the store is closed.
+    /// committed stays in memory and is lost when the store is closed. Its pages are checked after a crash only: check them first with
+    /// [`crate::store::Maintenance::check_pages`].
     ///
     /// # Errors
     /// Those of [`Redb::open_any_version`]; also when there is no file.

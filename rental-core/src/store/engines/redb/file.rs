@@ -66,11 +66,12 @@ pub(super) fn open_watched(
             create_file(&builder, path)?;
         }
         refuse_empty(path)?;
-        let db = wait_for_lock(|| {
+        let open = || {
             let file = File::options().read(true).write(true).open(path);
             let file = file.map_err(|error| DatabaseError::Storage(StorageError::Io(error)))?;
             builder.create_with_backend(Watched::new(FileBackend::new(file)?, watch))
-        });
+        };
+        let db = wait_for(open, |error| matches!(error, DatabaseError::DatabaseAlreadyOpen));
         let db = db.map_err(|error| match watch.failure() {
             Some(Failure::Unread) => refusal_of_read(path, error),
             _ => refusal(path, error),
@@ -90,12 +91,12 @@ pub(super) fn drop_cached_pages(path: &Path) {
     }
 }
 
-/// Opens a file; tries again while another process has it open, because a process that only reads the version of the file
-/// holds the lock for a moment.
-fn wait_for_lock(open: impl Fn() -> Result<Database, DatabaseError>) -> Result<Database, DatabaseError> {
+/// Tries again while another process has the file open, because a process that only reads the version of a file holds the lock for a
+/// moment, and one that ends closes its file.
+pub(super) fn wait_for<T, E>(open: impl Fn() -> Result<T, E>, is_in_use: impl Fn(&E) -> bool) -> Result<T, E> {
     for _ in 0..RETRIES {
         match open() {
-            Err(DatabaseError::DatabaseAlreadyOpen) => std::thread::sleep(RETRY_PAUSE),
+            Err(error) if is_in_use(&error) => std::thread::sleep(RETRY_PAUSE),
             opened => return opened,
         }
     }

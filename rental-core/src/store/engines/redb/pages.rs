@@ -2,18 +2,18 @@
 //!
 //! It follows redb's file format 3 from the last commit to the rows. One flipped bit of a page is corrected; see `flipped.rs`. A
 //! page that makes no sense is passed over with what lies below it. A page whose checksum is wrong is read all the same, because
-//! rows have their own; but only when the page that names it is intact. Else it can be another page, such as an older version of
-//! this one. For the same reason no page is looked for that no other one names.
+//! rows have their own; but only when the page that names it is intact and a row of it is damaged. Else it can be another page, such as
+//! an older version of this one. For the same reason no page is looked for that no other one names.
 
 use super::{
     file::{self, Versions},
     flipped::{SLOT, corrected, settled},
-    format::{BRANCH, Branch, LEAF, MAGIC, PAGE, Table, Widths, branch, pairs, u32_at, u64_at, u128_at, used},
+    format::{BRANCH, Branch, LEAF, MAGIC, PAGE, Pairs, Table, Widths, branch, pairs, u32_at, u64_at, u128_at, used},
     row, version,
 };
 use crate::store::{DamagedPage, Key, Record, SCHEMA_VERSION, StoreError, marks};
 use std::{
-    cell::{Cell, RefCell},
+    cell::{Cell, OnceCell, RefCell},
     collections::BTreeMap,
     fs::{File, TryLockError},
     io,
@@ -30,6 +30,8 @@ pub(super) const MOST_LEVELS: u32 = 32;
 const MOST_FLIPPED: u32 = 16;
 /// Most bytes that are hashed to correct pages of one file: the pages with more than one flipped bit use it up.
 const MOST_HASHED: u64 = 64 << 30;
+/// Bytes that are read at once when pages are read in the order of the file.
+const READ_AT_ONCE: u64 = 1 << 20;
 /// In the flags of the header: the second slot has the last commit.
 const SECOND_SLOT: u8 = 1;
 /// In the flags of the header: the last commit was made in two phases, as all of this engine are. So it is durable.
@@ -74,6 +76,8 @@ impl From<StoreError> for Refused {
 pub(super) struct Pages {
     file: File,
     len: u64,
+    /// The schema version.
+    version: u64,
     /// Bytes of a region: its header and its pages.
     region: u64,
     /// Bytes of the header of a region.
@@ -86,8 +90,8 @@ pub(super) struct Pages {
     damaged: RefCell<DamagedPages>,
     /// Bytes that may still be hashed to correct pages.
     may_hash: Cell<u64>,
-    /// A read failed.
-    unreadable: Cell<bool>,
+    /// Why the first read failed.
+    unreadable: OnceCell<io::Error>,
 }
 
 /// The pages with a wrong checksum by place and checksum: as they were written, if that is known.
@@ -169,12 +173,13 @@ impl Pages {
             Err(TryLockError::Error(error)) => return Err(unreadable(error).into()),
         }
         let len = file.metadata().map_err(unreadable)?.len();
-        let head = read(&file, 0, 320).ok_or(Refused::Everything)?;
+        let head = read(&file, 0, 320).map_err(|_| Refused::Everything)?;
         let nothing =
             Root { page: Named { number: 0, checksum: 0, surely: false }, count: 0, widths: Widths::default() };
         let mut pages = Self {
             file,
             len,
+            version: 0,
             region: 0,
             region_header: 0,
             rows: nothing,
@@ -182,11 +187,11 @@ impl Pages {
             system: None,
             damaged: RefCell::default(),
             may_hash: Cell::new(MOST_HASHED),
-            unreadable: Cell::new(false),
+            unreadable: OnceCell::new(),
         };
         let (found, rows) = pages.tables(&head).ok_or(Refused::Everything)?;
         let found = found.or(stated).ok_or(Refused::NoVersion)?;
-        pages.rows = rows;
+        (pages.rows, pages.version) = (rows, found);
         // Only an upgrade that was interrupted has this row. Where the page cannot be read that has its place, it is as good as absent:
         // all other rows would be lost for it.
         file::accept(found, versions, || Ok(pages.get(&marks::upgrade()).is_ok_and(|found| found.is_some())))?;
@@ -243,6 +248,11 @@ impl Pages {
         damaged.iter().map(|((at, _), written)| DamagedPage { at: *at, corrected: written.is_some() }).collect()
     }
 
+    /// The schema version of the rows.
+    pub(super) fn schema_version(&self) -> u64 {
+        self.version
+    }
+
     /// Number of rows according to the file's own counter.
     pub(super) fn count(&self) -> u64 {
         self.rows.count
@@ -269,7 +279,7 @@ impl Pages {
         // Only those that are there: a file that was cut has fewer pages than its branches name.
         walk.pages_left -= 1;
         match page.first() {
-            Some(&LEAF) => match pairs(&page, walk.widths) {
+            Some(&LEAF) => match of_leaf(&page, walk.widths, intact) {
                 Some(pairs) => {
                     let wrong = out_of_order(&pairs);
                     pairs.into_iter().enumerate().all(|(at, (key, value))| match wrong.contains(&at) {
@@ -304,7 +314,7 @@ impl Pages {
             let (page, intact) = self.page(at, widths).ok_or_else(damaged)?;
             match page.first() {
                 Some(&LEAF) => {
-                    let pairs = pairs(&page, widths).ok_or_else(damaged)?;
+                    let pairs = of_leaf(&page, widths, intact).ok_or_else(damaged)?;
                     let found = pairs.into_iter().find(|(found, _)| *found == key.as_bytes());
                     return Ok(found.map(|(_, stored)| row::decode(key.clone(), stored)).transpose()?);
                 }
@@ -347,37 +357,74 @@ impl Pages {
         is_right(&page, named.checksum, widths).then_some(page)
     }
 
-    /// Whether a read failed.
-    pub(super) fn met_unreadable(&self) -> bool {
+    /// Whether all these pages have the right checksums. Reads them in the order of the file, several at once.
+    pub(super) fn are_as_written(&self, named: Vec<Named>, widths: Widths) -> bool {
+        let Some(mut places) =
+            named.into_iter().map(|page| Some((self.place(page.number)?, page.checksum))).collect::<Option<Vec<_>>>()
+        else {
+            return false;
+        };
+        places.sort_unstable();
+        let mut rest = places.as_slice();
+        while let Some(((start, _), _)) = rest.first() {
+            let near = rest.partition_point(|((at, size), _)| at + size <= start + READ_AT_ONCE).max(1);
+            let (together, behind) = rest.split_at(near);
+            let end = together.last().map_or(*start, |((at, size), _)| at + size);
+            let Some(bytes) = self.read(*start, end - start) else { return false };
+            let page = |(at, size): (u64, u64)| bytes.get((at - start) as usize..)?.get(..size as usize);
+            if !together
+                .iter()
+                .all(|(place, checksum)| page(*place).is_some_and(|page| is_right(page, *checksum, widths)))
+            {
+                return false;
+            }
+            rest = behind;
+        }
+        true
+    }
+
+    /// Why the first read failed that did.
+    pub(super) fn met_unreadable(&self) -> Option<&io::Error> {
         self.unreadable.get()
     }
 
     /// Where a page is, and its bytes.
     fn bytes(&self, number: u64) -> Option<(u64, Vec<u8>)> {
+        let (start, size) = self.place(number)?;
+        Some((start, self.read(start, size)?))
+    }
+
+    /// Where a page is, and how many bytes it has; `None` when it is not in the file.
+    fn place(&self, number: u64) -> Option<(u64, u64)> {
         let order = u32::try_from(number >> 59).ok().filter(|order| *order <= MOST_ORDER)?;
         let (index, region) = (number & (0xF_FFFF >> order), (number >> 20) & 0xF_FFFF);
         let size = u64::from(PAGE) << order;
         let start = u64::from(PAGE) + region.checked_mul(self.region)? + self.region_header + index * size;
-        if start.checked_add(size)? > self.len {
-            return None;
-        }
-        let page = read(&self.file, start, usize::try_from(size).ok()?);
-        self.unreadable.set(self.unreadable.get() || page.is_none());
-        Some((start, page?))
+        (start.checked_add(size)? <= self.len).then_some((start, size))
     }
+
+    fn read(&self, start: u64, size: u64) -> Option<Vec<u8>> {
+        read(&self.file, start, usize::try_from(size).ok()?).map_err(|error| self.unreadable.set(error)).ok()
+    }
+}
+
+/// The pairs of a leaf; `None` when it makes no sense, or when its checksum is wrong and all its rows are right: then it is another
+/// page, such as an older version of this one.
+fn of_leaf(page: &[u8], widths: Widths, intact: bool) -> Option<Pairs<'_>> {
+    pairs(page, widths).filter(|pairs| intact || pairs.iter().any(is_damaged) || !out_of_order(pairs).is_empty())
+}
+
+fn is_damaged((key, stored): &(&[u8], &[u8])) -> bool {
+    row::split(&Key::from_bytes(key), stored).is_err()
 }
 
 /// The places of the pairs of a leaf whose keys are not between those of their neighbours. Of two neighbours the wrong one is that whose
 /// checksum, which covers the key, does not match; or else the one without which the others rise.
 fn out_of_order(pairs: &[(&[u8], &[u8])]) -> Vec<usize> {
-    let is_damaged = |at: usize| {
-        let (key, stored) = pairs[at];
-        row::split(&Key::from_bytes(key), stored).is_err()
-    };
     let falls = (1..pairs.len()).filter(|at| pairs[at - 1].0 >= pairs[*at].0);
     let wrong = falls.map(|at| {
         let before_rises = pairs.get(at + 1).is_none_or(|next| pairs[at - 1].0 < next.0);
-        match (is_damaged(at - 1), is_damaged(at)) {
+        match (is_damaged(&pairs[at - 1]), is_damaged(&pairs[at])) {
             (true, false) => at - 1,
             (false, true) => at,
             _ if before_rises => at,
@@ -393,9 +440,8 @@ fn is_right(page: &[u8], checksum: u128, widths: Widths) -> bool {
     found.is_some_and(|found| (found ^ checksum).count_ones() <= MOST_FLIPPED)
 }
 
-/// Reads bytes of a file; `None` when they cannot be read.
-fn read(file: &File, at: u64, len: usize) -> Option<Vec<u8>> {
+fn read(file: &File, at: u64, len: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; len];
-    file.read_exact_at(&mut bytes, at).ok()?;
-    Some(bytes)
+    file.read_exact_at(&mut bytes, at)?;
+    Ok(bytes)
 }

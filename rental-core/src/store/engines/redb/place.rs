@@ -84,7 +84,8 @@ impl Maintenance for DataFile {
     }
 
     fn salvage(&self, cache_bytes: usize, damage: &str, stated: Option<u64>) -> Result<Salvaged, StoreError> {
-        salvage::salvage(&self.0, cache_bytes, (damage, stated), Loss::Any, &salvage::alone(&self.0)?)
+        let alone = salvage::alone(&self.0)?;
+        salvage::salvage((&self.0, Versions::Upgradable), cache_bytes, (damage, stated), Loss::Any, &alone)
     }
 
     fn compact(&self, cache_bytes: usize) -> Result<Compacted, StoreError> {

@@ -11,7 +11,7 @@ use super::{
     row,
     tables::{ROWS, unavailable},
 };
-use crate::store::{Inspection as _, Key, SCHEMA_VERSION, Salvaged, StoreError};
+use crate::store::{Inspection as _, Key, Salvaged, StoreError};
 use redb::{Builder, Database};
 use std::{
     fs::{self, File, TryLockError},
@@ -76,19 +76,19 @@ pub(super) fn needs_a_person(path: &Path, damage: &str) -> StoreError {
 }
 
 /// Replaces the file at `path` by one with the rows that can be read. The damaged file is kept. `damage` says why it cannot
-/// be opened, and `stated` which schema version it has if it has lost that.
+/// be opened, and `stated` which schema version it has if it has lost that. The new file has the same version.
 ///
 /// # Errors
 /// Nothing can be read, because the first pages are damaged or the file has another version; too much is lost; there is no
 /// room for the new file. Then nothing has changed.
 pub(super) fn salvage(
-    path: &Path,
+    (path, versions): (&Path, Versions),
     cache_bytes: usize,
     (damage, stated): (&str, Option<u64>),
     loss: Loss,
     _: &Alone,
 ) -> Result<Salvaged, StoreError> {
-    let pages = Pages::open(path, Versions::Present, stated).map_err(|refused| refused.of(path, damage))?;
+    let pages = Pages::open(path, versions, stated).map_err(|refused| refused.of(path, damage))?;
     let damage = file::without_advice(damage);
     let write = || {
         let path = fs::canonicalize(path).map_err(unavailable)?;
@@ -96,10 +96,10 @@ pub(super) fn salvage(
         let unfinished = Unfinished::instead(&path)?;
         unfinished.belongs_to_the_owner_of(&path)?;
         let db = unfinished.database(Builder::new().set_cache_size(cache_bytes))?;
-        file::prepare_version(&db, SCHEMA_VERSION)?;
+        file::prepare_version(&db, pages.schema_version())?;
         let copied = copy(&pages, &db)?;
         db.close().map_err(unavailable)?;
-        ClosedFile::open(unfinished.path(), cache_bytes)?.pages().map_err(|detail| {
+        ClosedFile::of(unfinished.path(), cache_bytes, versions, None)?.pages().map_err(|detail| {
             StoreError::Unavailable(format!("what was written could not be read back ({detail}); check the disk"))
         })?;
         Ok((path, unfinished, copied))

@@ -63,12 +63,11 @@ impl Source for InFile {
     }
 }
 
-/// A file that is opened for reading alone.
+/// A file that is opened for reading alone. Its pages are checked by whoever opens it, who can then read damaged ones as they are.
 pub(super) struct Unchanged(pub(super) PathBuf, pub(super) usize);
 
 impl Source for Unchanged {
     fn open(&mut self, _: Absent, _: &Watch) -> Result<Database, StoreError> {
-        start_check::check(&self.0, Versions::Upgradable)?;
         self.open_unchanged()
     }
 

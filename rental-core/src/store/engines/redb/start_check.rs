@@ -1,8 +1,8 @@
-//! Checks the pages that lead to others, without which redb loses, repeats or overwrites rows.
+//! Checks every page of a file before redb opens it.
 //!
-//! redb checks pages only after a crash, and then all of them. After a clean close a flipped bit in a branch would hide rows, and
-//! one in redb's list of free pages would let it write over rows. All branches together are about a hundredth of a file, so each
-//! opening can read them. Leaves with rows are not read here: a row has a checksum of its own.
+//! redb checks pages only after a crash, and not always. After a clean close a flipped bit in a branch or in a key would hide rows:
+//! a list would end early, or what guards a night or a number would not be found. One in redb's list of free pages would let it write
+//! over rows. Here the pages of the rows are read in the order of the file, so that a start costs one reading of the file.
 
 use super::{
     file::{self, Versions},
@@ -18,30 +18,74 @@ pub(super) struct Damage;
 /// Reads a page; `None` when it is not as it was written.
 type Read<'r> = &'r dyn Fn(Named, Root) -> Option<Vec<u8>>;
 
-/// Checks the branches of the rows, and every page of the other tables. Does not change the file.
+/// Most pages whose checksums are kept in memory: 24 bytes each.
+const MOST_AHEAD: usize = 1 << 18;
+
+/// Checks every page of all tables. Does not change the file.
 ///
 /// # Errors
 /// [`StoreError::DamagedStore`] when one is damaged, [`StoreError::Unreadable`] when the file was cut or the disk cannot read one. What
 /// else is wrong with the file is not reported here: the opening that follows reports it.
 pub(super) fn check(path: &Path, versions: Versions) -> Result<(), StoreError> {
-    let pages = match Pages::open(path, versions, None) {
+    let pages = match file::wait_for(
+        || Pages::open(path, versions, None),
+        |refused| matches!(refused, Refused::Other(StoreError::InUse(_))),
+    ) {
         Ok(pages) => pages,
         Err(refused @ Refused::NoVersion) => return Err(refused.of(path, "")),
         Err(Refused::Everything | Refused::Other(_)) => return Ok(()),
     };
     let read = |page: Named, root: Root| pages.as_written(page, root.widths);
     let (list, system) = pages.lists();
-    let checked =
-        tables(&pages, list, &read).and_then(|()| system.map_or(Ok(()), |system| tables(&pages, system, &read)));
-    match checked {
-        Ok(()) => Ok(()),
-        Err(Damage) if pages.met_unreadable() || file::was_cut(path) => {
-            Err(StoreError::Unreadable(file::unreadable(path, "a page that leads to others")))
+    let lists = [Some(list), system];
+    let checked = lists.into_iter().flatten().try_for_each(|list| {
+        tables(list, &read, &mut |root| {
+            let mut leaves = Leaves { pages: &pages, root, ahead: Vec::new() };
+            leaves.below(root.page, MOST_LEVELS)?;
+            leaves.check()
+        })
+    });
+    match (checked, pages.met_unreadable()) {
+        (Ok(()), _) => Ok(()),
+        (Err(Damage), Some(error)) => Err(StoreError::Unreadable(file::unreadable(path, error))),
+        (Err(Damage), None) if file::was_cut(path) => {
+            Err(StoreError::Unreadable(file::unreadable(path, "one of its pages")))
         }
-        Err(Damage) => Err(StoreError::DamagedStore(format!(
-            "{} is damaged (a page that leads to others is not as it was written); restore it from a backup",
+        (Err(Damage), None) => Err(StoreError::DamagedStore(format!(
+            "{} is damaged (a page is not as it was written); restore it from a backup",
             path.display()
         ))),
+    }
+}
+
+/// The leaves of a tree that are to be checked.
+struct Leaves<'p> {
+    pages: &'p Pages,
+    root: Root,
+    ahead: Vec<Named>,
+}
+
+impl Leaves<'_> {
+    /// Checks a page and all branches below it, and collects the leaves below it. All leaves of a tree are on one level.
+    fn below(&mut self, page: Named, levels: u32) -> Result<(), Damage> {
+        let levels = levels.checked_sub(1).ok_or(Damage)?;
+        let bytes = self.pages.as_written(page, self.root.widths).ok_or(Damage)?;
+        if bytes.first() != Some(&BRANCH) {
+            return Ok(());
+        }
+        let children = children(&bytes, self.root)?;
+        let first = children.first().ok_or(Damage)?;
+        let first = self.pages.as_written(*first, self.root.widths).ok_or(Damage)?;
+        if first.first() == Some(&BRANCH) {
+            return children.into_iter().try_for_each(|child| self.below(child, levels));
+        }
+        self.ahead.extend(children);
+        if self.ahead.len() >= MOST_AHEAD { self.check() } else { Ok(()) }
+    }
+
+    fn check(&mut self) -> Result<(), Damage> {
+        let are_right = self.pages.are_as_written(std::mem::take(&mut self.ahead), self.root.widths);
+        are_right.then_some(()).ok_or(Damage)
     }
 }
 
@@ -51,7 +95,7 @@ pub(super) fn read_own_tables(pages: &Pages) {
         |page: Named, root: Root| pages.page(page, root.widths).filter(|(_, intact)| *intact).map(|(page, _)| page);
     if let (_, Some(list)) = pages.lists() {
         // A damaged page is noted when it is read.
-        let _ = tables(pages, list, &read);
+        let _ = tables(list, &read, &mut |root| visit(root.page, root, MOST_LEVELS, &read, &mut |_| Ok(())));
     }
 }
 
@@ -60,44 +104,15 @@ fn children(page: &[u8], root: Root) -> Result<Vec<Named>, Damage> {
     Ok(children.map(|(number, checksum)| Named { number, checksum, surely: true }).collect())
 }
 
-/// Checks all branches of a tree. All its leaves are on one level.
-fn branches(pages: &Pages, root: Root, read: Read<'_>) -> Result<(), Damage> {
-    let (mut level, mut levels) = (vec![root.page], 0);
-    loop {
-        // A leaf may be damaged, and its neighbours tell what it is; else its first byte does. The root has no neighbours.
-        let sound = level.iter().find_map(|page| read(*page, root));
-        if levels == 0 && sound.is_none() {
-            return Err(Damage);
-        }
-        let first = || pages.page(*level.first()?, root.widths).map(|(page, _)| page);
-        let page = sound.or_else(first).ok_or(Damage)?;
-        if page.first() != Some(&BRANCH) {
-            break;
-        }
-        levels += 1;
-        level = children(&page, root)?;
-        if levels == MOST_LEVELS {
-            return Err(Damage);
-        }
-    }
-    visit(root.page, root, levels, read, &mut |_| Ok(()))
-}
-
-/// Checks every page of the tables of a list, but the leaves of the rows.
-fn tables(pages: &Pages, list: Root, read: Read<'_>) -> Result<(), Damage> {
+/// Reads the pages of a list of tables, and calls `each` for the root of every table.
+fn tables(list: Root, read: Read<'_>, each: &mut dyn FnMut(Root) -> Result<(), Damage>) -> Result<(), Damage> {
     visit(list.page, list, MOST_LEVELS, read, &mut |leaf| {
-        for (name, definition) in pairs(leaf, list.widths).ok_or(Damage)? {
-            match Root::of_table(definition, true) {
-                Some(rows) if name == b"rows" => branches(pages, rows, read)?,
-                Some(root) => visit(root.page, root, MOST_LEVELS, read, &mut |_| Ok(()))?,
-                None => {}
-            }
-        }
-        Ok(())
+        let found = pairs(leaf, list.widths).ok_or(Damage)?.into_iter();
+        found.filter_map(|(_, definition)| Root::of_table(definition, true)).try_for_each(&mut *each)
     })
 }
 
-/// Checks a page and those below it, down to so many levels. Calls `each` for every leaf.
+/// Reads a page and those below it, down to so many levels. Calls `each` for every leaf.
 fn visit(
     page: Named,
     root: Root,
@@ -105,12 +120,10 @@ fn visit(
     read: Read<'_>,
     each: &mut dyn FnMut(&[u8]) -> Result<(), Damage>,
 ) -> Result<(), Damage> {
-    if levels == 0 {
-        return Ok(());
-    }
+    let levels = levels.checked_sub(1).ok_or(Damage)?;
     let page = read(page, root).ok_or(Damage)?;
     match page.first() {
         Some(&LEAF) => each(&page),
-        _ => children(&page, root)?.into_iter().try_for_each(|child| visit(child, root, levels - 1, read, each)),
+        _ => children(&page, root)?.into_iter().try_for_each(|child| visit(child, root, levels, read, each)),
     }
 }
