@@ -292,7 +292,8 @@ impl Pages {
             Some(&BRANCH) => match branch(&page, walk.widths) {
                 Some(Branch { children, separators }) => {
                     children.into_iter().enumerate().all(|(n, (number, checksum))| {
-                        let own = separators.as_ref().and_then(|separators| separators.get(n).copied());
+                        let own =
+                            separators.as_ref().filter(|_| intact).and_then(|separators| separators.get(n).copied());
                         let child = Named { number, checksum, surely: intact };
                         self.visit(child, own.or(highest), level + 1, walk)
                     })
