@@ -117,6 +117,39 @@ proptest! {
     }
 }
 
+/// A rental of the vehicle, with the hours of its pickup and its return, which are recorded if they are given.
+fn completed(customer: u128, dates: [&str; 2], activated: Option<i64>, back: i64) -> Rental {
+    let members = json!({
+        "id": RentalId::from_u128(0), "object": "rental", "booking_id": null,
+        "customer_id": CustomerId::from_u128(customer), "vehicle_id": VEHICLE, "start_date": dates[0], "end_date": dates[1],
+        "rental_days": null, "pickup_type": null, "delivery_location": null, "final_price": 0, "currency": "USD",
+        "status": "COMPLETED", "damage_at_return": false, "activated_at": activated.map(time), "completed_at": time(back),
+        "vehicle_changed_at": null, "earlier_vehicles": [], "time_zone": "UTC", "amount_billed": 0, "invoice_ids": [],
+        "created_at": time(0), "updated_at": time(0),
+    });
+    serde_json::from_value(members).unwrap()
+}
+
+#[test]
+fn a_return_before_the_plan_is_read_behind_any_number_of_recorded_times() {
+    let (store, clock, organization) = (Memory::default(), Clock(AtomicU64::new(1)), organization());
+    let short = (0..12).map(|at| completed(1, ["2026-06-01", "2026-06-02"], Some(4 * at), 4 * at + 3));
+    let early = completed(2, ["2026-06-20", "2026-06-22"], None, 9 * 24);
+    for mut rental in short.chain([early]) {
+        rental.id = RentalId::from_uuid(clock.new_id());
+        let made = wait(operations::insert(&store, &clock, &organization, rental, Batch::default())).unwrap();
+        wait(store.commit(made.batch)).unwrap();
+    }
+    // After the last of the short ones, and before the return of the early one.
+    let read = wait(rentals_around(&store, organization.id, VEHICLE, time(49))).unwrap();
+    let when = When { at: Some(time(49)), ..When::default() };
+    let verdict = decide(&read, VEHICLE, when, Occasion::Driving);
+    assert!(
+        matches!(&verdict, Verdict::Unclear(_, candidates) if candidates[0].customer == CustomerId::from_u128(2)),
+        "{verdict:?}"
+    );
+}
+
 fn organization() -> Organization {
     let members = json!({
         "id": OrganizationId::from_u128(7), "object": "organization", "name": "Fleet", "plan": "pro",

@@ -33,6 +33,9 @@ pub(super) enum Occurrence {
     Within(Timestamp, Timestamp),
 }
 
+/// The first instant of a day, and the first one after it.
+type Day = (Timestamp, Timestamp);
+
 /// A second in milliseconds.
 const SECOND: u32 = 1_000;
 /// A minute in milliseconds.
@@ -80,7 +83,7 @@ impl Occurrence {
     }
 
     /// The first instant of its day, and the first one after it.
-    fn day(self, zone: Zone) -> (Timestamp, Timestamp) {
+    fn day(self, zone: Zone) -> Day {
         match self {
             Self::At { one, .. } => {
                 let day = zone.local(one).date();
@@ -164,13 +167,13 @@ pub fn decide(rentals: &[Rental], vehicle: VehicleId, when: When, occasion: Occa
     }
     let timeline = Timeline::of(rentals, vehicle);
     // Nearly always all rentals have one time zone.
-    let mut known: Option<(Zone, Option<Occurrence>)> = None;
+    let mut known: Option<(Zone, Option<(Occurrence, Day)>)> = None;
     let mut occurrence = |zone: Zone| match known {
         Some((same, at)) if same == zone => at,
-        _ => known.insert((zone, Occurrence::new(when, zone))).1,
+        _ => known.insert((zone, Occurrence::new(when, zone).map(|at| (at, at.day(zone))))).1,
     };
-    let weigh = |one| Some(Weighed::new(one, occurrence(one.rental.time_zone)?));
-    let mut weighed: Vec<Weighed<'_, '_>> = timeline.possessions.iter().filter_map(weigh).collect();
+    let with_time = timeline.possessions.iter().filter_map(|one| Some((one, occurrence(one.rental.time_zone)?)));
+    let mut weighed: Vec<Weighed<'_, '_>> = with_time.map(|(one, (at, day))| Weighed::new(one, at, day)).collect();
     weighed.sort_by_key(|one| (one.possession.pickup.earliest, one.possession.rental.id));
     rule_out(&mut weighed);
     if occasion == Occasion::Parking {
@@ -178,23 +181,23 @@ pub fn decide(rentals: &[Rental], vehicle: VehicleId, when: When, occasion: Occa
     }
     let open: Vec<&Weighed<'_, '_>> = weighed.iter().filter(|one| one.possible).collect();
     let parked: Vec<&Weighed<'_, '_>> = weighed.iter().filter(|one| one.parked).collect();
-    let others = weighed.iter().filter(|one| !one.possible && !one.parked && (one.planned || one.on_that_day));
-    let shown = open.iter().chain(&parked).copied().chain(others);
-    let mut candidates: Vec<Candidate> = shown.map(Weighed::candidate).collect();
     // A customer who gave the vehicle back and has it again pays in both cases.
     let is_of_all = |best: &usize| {
         let customer = |one: &Weighed<'_, '_>| one.possession.rental.customer_id;
         parked.iter().all(|one| customer(one) == customer(open[*best]))
     };
     if let Some(best) = trusted(&open).filter(is_of_all) {
-        return Verdict::Clear(candidates.swap_remove(best));
+        return Verdict::Clear(open[best].candidate());
     }
     // A rental that had the vehicle twice, with another one between, is one.
     let mut rentals: Vec<RentalId> = open.iter().chain(&parked).map(|one| one.possession.rental.id).collect();
     rentals.sort_unstable();
     rentals.dedup();
+    let others = weighed.iter().filter(|one| !one.possible && !one.parked && (one.planned || one.on_that_day));
     let mut known = HashSet::new();
-    candidates.retain(|candidate| known.insert(candidate.rental));
+    let shown = open.iter().chain(&parked).copied().chain(others);
+    let shown = shown.filter(|one| known.insert(one.possession.rental.id));
+    let candidates: Vec<Candidate> = shown.map(Weighed::candidate).collect();
     match rentals.len() {
         0 if candidates.is_empty() => {
             let reason = "By what is recorded and planned, no rental had the vehicle on that day.";
@@ -264,7 +267,7 @@ fn trusted(open: &[&Weighed<'_, '_>]) -> Option<usize> {
 }
 
 impl<'t, 'r> Weighed<'t, 'r> {
-    fn new(possession: &'t Possession<'r>, at: Occurrence) -> Self {
+    fn new(possession: &'t Possession<'r>, at: Occurrence, (midnight, day_end): Day) -> Self {
         let (pickup, back) = (possession.pickup, possession.giving_back);
         let (first, end) = possession.planned;
         let planned = first.is_some_and(|first| at.can_be_in(first, end));
@@ -273,7 +276,6 @@ impl<'t, 'r> Weighed<'t, 'r> {
             && possession.is_given_back_in_whole_second()
             && at.can_be_in(back.latest, back.latest.plus_millis(SECOND.into()));
         let reached = before_return || in_second_of_return;
-        let (midnight, day_end) = at.day(possession.rental.time_zone);
         // The end of a planned day is the first instant of the next one, and so not on that one.
         let is_back_before = if back.recorded { back.latest < midnight } else { back.latest <= midnight };
         Self {

@@ -69,8 +69,9 @@ impl RentalsAround {
         let day = at.day_number();
         let [first, last] = outer_stays(organization, vehicle);
         let latest = latest_recorded(organization, vehicle, at);
-        let mut found = store.scan_each(&[(first, 1), (last, 1), (latest, LATEST)]).await?;
-        let next = came_back_before_plan(store, organization, vehicle, at).await?;
+        let early = back_before_plan(organization, vehicle, at);
+        let mut found = store.scan_each(&[(first, 1), (last, 1), (latest, LATEST), (early, TELLING)]).await?;
+        let early = all_sound(found.pop().unwrap_or_default())?;
         let latest = all_sound(found.pop().unwrap_or_default())?;
         let mut rentals: Vec<Rental> = Vec::new();
         for mut span in stays_within(store, organization, vehicle, (day, day + 1), &found).await? {
@@ -83,7 +84,8 @@ impl RentalsAround {
                 span.to = entry_of(organization, last, &span);
             }
         }
-        add_new(&mut rentals, next);
+        let early = unknown(store, organization, &rentals, &early).await?;
+        rentals.extend(early);
         for days in rentals.iter().filter_map(|one| telling_days(one, day)).take(DOUBTS).collect::<Vec<_>>() {
             let telling = rentals_between(store, organization, vehicle, days, TELLING).await?;
             add_new(&mut rentals, telling);
@@ -122,29 +124,17 @@ impl RentalsAround {
         organization: OrganizationId,
         latest: &[Record],
     ) -> Result<(), Error> {
-        let mut keys: Vec<Key> = Vec::new();
         self.decisive = self.of_day;
         for id in latest.iter().filter_map(|entry| entry.key.id()).map(RentalId::from_uuid) {
-            match self.rentals.iter().position(|known| known.id == id) {
-                Some(at) if at < self.decisive => {}
-                Some(at) => {
-                    self.rentals.swap(at, self.decisive);
-                    self.decisive += 1;
-                }
-                None => {
-                    let key = Rental::key(organization, id);
-                    if !keys.contains(&key) {
-                        keys.push(key);
-                    }
-                }
-            }
-        }
-        if !keys.is_empty() {
-            for record in store.get(&keys).await?.into_iter().flatten() {
-                let rental = parse(&record.key, &record.value)?;
-                self.rentals.insert(self.decisive, rental);
+            let known = self.rentals.iter().position(|known| known.id == id);
+            if let Some(at) = known.filter(|at| *at >= self.decisive) {
+                self.rentals.swap(at, self.decisive);
                 self.decisive += 1;
             }
+        }
+        for rental in unknown(store, organization, &self.rentals, latest).await? {
+            self.rentals.insert(self.decisive, rental);
+            self.decisive += 1;
         }
         Ok(())
     }
@@ -156,6 +146,27 @@ fn add_new(rentals: &mut Vec<Rental>, found: Vec<Rental>) {
             rentals.push(rental);
         }
     }
+}
+
+/// Reads the rentals of these entries that are not among `known`.
+async fn unknown(
+    store: &dyn Store,
+    organization: OrganizationId,
+    known: &[Rental],
+    entries: &[Record],
+) -> Result<Vec<Rental>, Error> {
+    let mut keys: Vec<Key> = Vec::new();
+    for id in entries.iter().filter_map(|entry| entry.key.id()).map(RentalId::from_uuid) {
+        let key = Rental::key(organization, id);
+        if known.iter().all(|known| known.id != id) && !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let found = store.get(&keys).await?;
+    found.iter().flatten().map(|record| parse(&record.key, &record.value)).collect()
 }
 
 /// Days, `[first, end)` by number, on which another rental can show that this one was over by `day`, or never took place:
@@ -221,7 +232,7 @@ pub(crate) async fn first_booking(
     day: u32,
 ) -> Result<Option<u32>, Error> {
     let since = Date::from_day_number(day).map_or(Timestamp::LAST, |day| midnight(Zone::NEW_YORK, day));
-    if !came_back_before_plan(store, organization, vehicle, since).await?.is_empty() {
+    if !store.scan(&back_before_plan(organization, vehicle, since), 1).await?.is_empty() {
         return Ok(Some(0));
     }
     let rentals = rentals_between(store, organization, vehicle, (day, day.saturating_add(1)), MOST).await?;
@@ -321,25 +332,12 @@ fn latest_recorded(organization: OrganizationId, vehicle: VehicleId, at: Timesta
     Span { from, to, order: Order::Descending, follow: None }
 }
 
-/// Those of the rentals with the first recorded times of a vehicle around an instant and after it that came back before their planned
-/// days, without a recorded pickup: it can have been at any time before that return.
-async fn came_back_before_plan(
-    store: &dyn Store,
-    organization: OrganizationId,
-    vehicle: VehicleId,
-    at: Timestamp,
-) -> Result<Vec<Rental>, Error> {
-    let place = |time: Timestamp| rental::recorded_look_up(vehicle, time).prefix(organization, &rental::SPEC);
-    let (from, to) = (place(at.plus_millis(-TWO_DAYS)), place(Timestamp::LAST));
-    let next = Span { from, to, order: Order::Ascending, follow: follow(organization) };
-    let mut rentals = Vec::new();
-    for record in all_sound(store.scan(&next, TELLING).await?)? {
-        let rental = parse::<Rental>(&record.key, &record.value)?;
-        if rental.came_back_before_plan() {
-            rentals.push(rental);
-        }
-    }
-    Ok(rentals)
+/// The look-up entries of the rentals of a vehicle that came back before their planned days, around an instant or after it. Nobody
+/// recorded their pickup, so it can have been at any time before that return.
+fn back_before_plan(organization: OrganizationId, vehicle: VehicleId, at: Timestamp) -> Span {
+    let prefix = |time: Timestamp| rental::back_before_plan_look_up(vehicle, time).prefix(organization, &rental::SPEC);
+    let (from, to) = (prefix(at.plus_millis(-TWO_DAYS)), prefix(Timestamp::LAST));
+    Span { from, to, order: Order::Ascending, follow: None }
 }
 
 fn follow(organization: OrganizationId) -> Option<Follow> {
@@ -367,7 +365,8 @@ fn stays_from(organization: OrganizationId, vehicle: VehicleId, class: u8) -> Sp
 }
 
 /// The spans of stays that can contain one of some days, `[first, end)`. Class n has stays of 2^n to 2^(n+1)-1 days, so only
-/// those that begin at most so many days before can reach them. One day is added on both sides for days of other time zones.
+/// those that begin at most so many days before can reach them. One day is added after them for days of other time zones, and two
+/// before them: a parked vehicle can be ticketed on the day after its return, which can be two days later in UTC.
 ///
 /// Most vehicles have stays of a few classes, and only for these there is a span. `outer` is what [`outer_stays`] found, one
 /// row of each; a class between them is found by the first entry behind the class before.
@@ -380,7 +379,7 @@ async fn stays_within(
 ) -> Result<Vec<Span>, Error> {
     let place = |class: u8, start: u32| rental::stay_look_up(vehicle, class, start).prefix(organization, &rental::SPEC);
     let of_class = |class: u8| {
-        let earliest = if class == OPEN { 0 } else { first.saturating_sub((2_u32 << class.min(30)).saturating_add(1)) };
+        let earliest = if class == OPEN { 0 } else { first.saturating_sub(2 << class.min(30)) };
         let (from, to) = (place(class, earliest), place(class, end + 1));
         Span { from, to, order: Order::Descending, follow: follow(organization) }
     };

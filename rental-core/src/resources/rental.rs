@@ -56,6 +56,9 @@ const RECORDED: LookUpSpec = look_up(129, "recorded");
 /// The look-up of rentals whose customers have the vehicle now: vehicle, and the last planned day.
 const OUT: LookUpSpec = look_up(130, "out");
 
+/// The look-up of rentals that came back before their planned days, by vehicle and time of that return. Few rentals are in it.
+const BACK_BEFORE_PLAN: LookUpSpec = look_up(131, "back_before_plan");
+
 /// The look-up of completed rentals of which something is left to bill.
 const UNBILLED: LookUpSpec = look_up(140, "unbilled");
 
@@ -178,7 +181,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         ordered_index(21, "start_date"),
         ordered_index(22, "end_date"),
     ],
-    look_ups: &[STAY, RECORDED, OUT, UNBILLED],
+    look_ups: &[STAY, RECORDED, OUT, BACK_BEFORE_PLAN, UNBILLED],
     usual_changes: &["status", "damage_at_return"],
 };
 
@@ -250,9 +253,16 @@ impl Rental {
     /// Whether the first vehicle came back before the planned first day, and no pickup is recorded. So nobody knows when it was
     /// picked up, and its stay does not tell.
     pub(crate) fn came_back_before_plan(&self) -> bool {
-        let swap = self.earlier_vehicles.first().map(|one| one.until);
-        let back = swap.or(self.completed_at).map(|at| self.time_zone.local(at).date());
-        self.activated_at.is_none() && back.zip(self.start_date).is_some_and(|(back, start)| back < start)
+        self.first_return().is_some_and(|(_, back)| {
+            let is_before = |start| self.time_zone.local(back).date() < start;
+            self.activated_at.is_none() && self.start_date.is_some_and(is_before)
+        })
+    }
+
+    /// The first vehicle, and when the customer gave it back or got another one for it, if that is recorded.
+    fn first_return(&self) -> Option<(VehicleId, Timestamp)> {
+        let swap = self.earlier_vehicles.first().map(|one| (one.vehicle_id, one.until));
+        swap.or_else(|| self.completed_at.map(|at| (self.vehicle_id, at)))
     }
 
     /// The stays of its vehicles: one for each vehicle, in the look-up of stays.
@@ -308,12 +318,22 @@ impl Rental {
 
     /// The entries of the look-up by recorded times, one for each period: its beginning, else its end.
     fn recorded(&self) -> Vec<IndexPrefix> {
-        let happened = !matches!(self.status, RentalStatus::New | RentalStatus::Cancelled);
         let of = |one: Period| {
             let begun = one.from.or(self.activated_at);
             Some(recorded_look_up(one.vehicle, begun.or(one.until).or(self.completed_at)?))
         };
-        if happened { self.periods().filter_map(of).collect() } else { Vec::new() }
+        if self.happened() { self.periods().filter_map(of).collect() } else { Vec::new() }
+    }
+
+    /// The entry of the look-up of rentals that came back before their planned days.
+    fn back_before_plan(&self) -> Option<IndexPrefix> {
+        let (vehicle, at) = self.first_return().filter(|_| self.happened() && self.came_back_before_plan())?;
+        Some(back_before_plan_look_up(vehicle, at))
+    }
+
+    /// Whether its recorded times count: it was not only requested, and not cancelled.
+    fn happened(&self) -> bool {
+        !matches!(self.status, RentalStatus::New | RentalStatus::Cancelled)
     }
 }
 
@@ -369,6 +389,12 @@ pub(crate) fn recorded_look_up(vehicle: VehicleId, at: Timestamp) -> IndexPrefix
     RECORDED.of(&[vehicle.as_bytes(), &at.millis().to_be_bytes()])
 }
 
+/// The look-up prefix of the rentals that `vehicle` came back from at a time, before their planned days and without a recorded pickup.
+#[must_use]
+pub(crate) fn back_before_plan_look_up(vehicle: VehicleId, at: Timestamp) -> IndexPrefix {
+    BACK_BEFORE_PLAN.of(&[vehicle.as_bytes(), &at.millis().to_be_bytes()])
+}
+
 pub(super) fn dates_out_of_order() -> Error {
     let wrong = |param, rule| FieldError::new(param, FieldCode::Invalid, rule);
     let both = vec![
@@ -383,7 +409,8 @@ impl Resource for Rental {
 
     fn effects(&self) -> Effects {
         let unbilled = self.awaits_invoice().then(unbilled_look_up);
-        let entries = self.stays().into_iter().chain(self.recorded()).chain(self.out()).chain(unbilled).collect();
+        let single = self.out().into_iter().chain(self.back_before_plan()).chain(unbilled);
+        let entries = self.stays().into_iter().chain(self.recorded()).chain(single).collect();
         let charge = Charge { customer: Some(self.customer_id), amount: self.final_price, billed: self.billed() };
         Effects { holds: self.holds(), entries, charge: Some(charge), grounds: self.grounds(), ..Effects::default() }
     }

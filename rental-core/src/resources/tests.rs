@@ -81,6 +81,7 @@ fn index_numbers_are_those_that_are_written_down() {
         "rental 128 stay",
         "rental 129 recorded",
         "rental 130 out",
+        "rental 131 back_before_plan",
         "rental 140 unbilled",
         "block 1 vehicle_id",
         "block 2 status",

@@ -1,7 +1,8 @@
 //! Plain calendar dates, without a time or a zone.
 
+use super::written::read_text;
 use chrono::{Datelike, NaiveDate};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A day from 0001-01-01 to 9999-12-31, written `YYYY-MM-DD` (spec, Resources).
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -94,8 +95,7 @@ impl Serialize for Date {
 
 impl<'de> Deserialize<'de> for Date {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Self::parse(&text).ok_or_else(|| D::Error::custom("not a calendar date"))
+        read_text(deserializer, Self::parse, "not a calendar date")
     }
 }
 

@@ -40,22 +40,24 @@ impl Decimal {
             return Err(DecimalError::NotANumber);
         }
         let fraction = fraction.unwrap_or("");
-        let all = format!("{whole}{fraction}");
-        let significant = all.trim_start_matches('0').trim_end_matches('0');
-        if significant.is_empty() {
+        let all = || whole.bytes().chain(fraction.bytes());
+        // Zeros after the last other digit.
+        let dropped = all().rev().take_while(|digit| *digit == b'0').count();
+        let kept = whole.len() + fraction.len() - dropped;
+        if kept == 0 {
             return Ok(Self { coefficient: 0, scale: 0 });
         }
         // An exponent of more than 6 digits can only be out of range: the significant part is not zero.
         let bare = bare.trim_start_matches('0');
         let exponent: i64 =
             if bare.len() > 6 { return Err(DecimalError::OutOfRange) } else { exponent.parse().unwrap_or(0) };
-        let dropped = all.len() - all.trim_end_matches('0').len();
         let scale = fraction.len() as i64 - dropped as i64 - exponent;
         let padding = usize::try_from(-scale).unwrap_or(0);
-        if significant.len() + padding > MOST_DIGITS || scale > MOST_DIGITS as i64 {
+        let significant = || all().take(kept).skip_while(|digit| *digit == b'0');
+        if significant().count() + padding > MOST_DIGITS || scale > MOST_DIGITS as i64 {
             return Err(DecimalError::OutOfRange);
         }
-        let magnitude: i128 = significant.parse().map_err(|_| DecimalError::OutOfRange)?;
+        let magnitude = significant().fold(0, |sum, digit| sum * 10 + i128::from(digit - b'0'));
         let magnitude = magnitude * 10_i128.pow(padding as u32);
         let coefficient = if negative { -magnitude } else { magnitude };
         Ok(Self { coefficient, scale: u32::try_from(scale).unwrap_or(0) })

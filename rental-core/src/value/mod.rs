@@ -21,6 +21,7 @@ mod timestamp;
 pub mod url;
 mod when;
 mod words;
+mod written;
 mod zone;
 
 pub use date::Date;

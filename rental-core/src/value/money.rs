@@ -4,6 +4,7 @@ mod sum;
 
 pub use sum::Sum;
 
+use super::written::read_text;
 use crate::value::{Decimal, DecimalError};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _, ser::Error as _};
 use serde_json::value::RawValue;
@@ -143,6 +144,10 @@ impl Currency {
     /// Parses a code in capital letters, such as `USD`; `None` for unknown codes and for gold (`XAU`) and the like.
     #[must_use]
     pub fn parse(code: &str) -> Option<Self> {
+        // Nearly every amount is in dollars, and the list of all codes is searched from its beginning.
+        if code == "USD" {
+            return Some(Self::USD);
+        }
         let code = iso_currency::Currency::from_code(code)?;
         let digits = u32::from(code.exponent()?);
         (digits <= UNIT_DIGITS).then_some(Self { code, digits })
@@ -185,8 +190,7 @@ impl Serialize for Currency {
 
 impl<'de> Deserialize<'de> for Currency {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let code = String::deserialize(deserializer)?;
-        Self::parse(&code).ok_or_else(|| D::Error::custom("not an ISO 4217 currency"))
+        read_text(deserializer, Self::parse, "not an ISO 4217 currency")
     }
 }
 

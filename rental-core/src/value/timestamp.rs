@@ -1,7 +1,8 @@
 //! Points in time: milliseconds, written as RFC 3339 in UTC.
 
+use super::written::read_text;
 use chrono::{DateTime, SecondsFormat, Utc};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Milliseconds since 1970-01-01T00:00:00Z, from year 1970 to 9999. Written `2026-11-21T19:13:32.000Z`.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -95,21 +96,6 @@ fn millis_of_own(text: &[u8; 24]) -> Option<i64> {
     Some((((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + number(20, 23))
 }
 
-/// Reads a time without a copy of its text.
-struct Written;
-
-impl Visitor<'_> for Written {
-    type Value = Timestamp;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a string")
-    }
-
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Timestamp, E> {
-        Timestamp::parse(text).ok_or_else(|| E::custom("not an RFC 3339 time"))
-    }
-}
-
 impl std::fmt::Display for Timestamp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let time = DateTime::<Utc>::from_timestamp_millis(self.0).unwrap_or_default();
@@ -125,7 +111,7 @@ impl Serialize for Timestamp {
 
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(Written)
+        read_text(deserializer, Self::parse, "not an RFC 3339 time")
     }
 }
 

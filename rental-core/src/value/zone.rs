@@ -1,9 +1,10 @@
 //! Time zones: conversion between local times and instants.
 
+use super::written::read_text;
 use crate::value::{Date, Timestamp};
 use chrono::{MappedLocalTime, NaiveDateTime, Offset, TimeDelta, TimeZone, Timelike};
 use chrono_tz::Tz;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Seconds in a day.
 const DAY: u32 = 86_400;
@@ -124,8 +125,7 @@ impl Serialize for Zone {
 
 impl<'de> Deserialize<'de> for Zone {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let name = String::deserialize(deserializer)?;
-        Self::parse(&name).ok_or_else(|| D::Error::custom("not a time zone of the IANA database"))
+        read_text(deserializer, Self::parse, "not a time zone of the IANA database")
     }
 }
 
