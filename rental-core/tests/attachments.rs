@@ -510,7 +510,7 @@ fn an_assignment_that_ends_a_doubt_removes_the_reason_to_review_a_billed_toll_of
     };
     assert_eq!(world.tolls()[3].customer_id, Some(CustomerId::from_u128(1)));
     world.perform(Change::Plate(1, Some(0)));
-    assert!(review(&world).unwrap().contains("2 vehicles had this plate number at that time."));
+    assert!(review(&world).unwrap().contains("2 vehicles had this plate number at that time: "));
     world.perform(Change::Assign(1, Some(1_000), None));
     assert_eq!(review(&world), None);
 }

@@ -189,10 +189,10 @@ fn number(spec: &ResourceSpec) -> Option<&'static str> {
     series.map(|series| series.field)
 }
 
-/// The name by which a command takes this object of a collection: the first one that it has.
-pub(crate) fn name(plural: &str, record: &Record) -> Option<String> {
-    let spec = specs().find(|spec| spec.plural == plural)?;
-    fields(spec).into_iter().filter_map(|field| record.text(field)).find(|name| !name.is_empty())
+/// The names by which a command takes this object of a collection, the best one first.
+pub(crate) fn names_of(plural: &str, record: &Record) -> Vec<String> {
+    let fields = specs().find(|spec| spec.plural == plural).map(fields).unwrap_or_default();
+    fields.into_iter().filter_map(|field| record.text(field)).filter(|name| !name.is_empty()).collect()
 }
 
 /// Whether a command takes the vehicle of this object as its name. `None`: no object of this resource is named by its vehicle.

@@ -10,12 +10,15 @@ use std::{collections::BTreeSet, ops::Range};
 /// Characters before and after an id in a sentence.
 const AROUND: [char; 9] = ['.', ',', ';', ':', '(', ')', '`', '"', '\''];
 
-/// The names of the objects that texts mention. They are looked up with an API key, within a bounded time; without a name the id stays.
+/// The names of the objects that texts mention, each on a line. They are looked up with an API key, within a bounded time; without
+/// a name of its own in the text, the id stays.
 pub(crate) struct Mentions<'a>(LookUp<'a>);
 
 impl<'a> Mentions<'a> {
     pub(crate) fn new(api: &'a Api) -> Self {
-        Self(LookUp::called(api, Access::Organization, by_field::name))
+        Self(LookUp::called(api, Access::Organization, |plural, record| {
+            Some(by_field::names_of(plural, record).join("\n"))
+        }))
     }
 
     /// Looks up the objects that these texts mention.
@@ -32,15 +35,24 @@ impl<'a> Mentions<'a> {
 
     /// The text with the names that are known.
     pub(crate) fn named(&self, text: &str) -> String {
-        let mut named = text.to_owned();
-        for (at, _) in mentioned(text).into_iter().rev() {
-            if let Some(name) = self.0.names.get(&text[at.clone()]) {
-                let name = if name.contains(' ') { format!("{name:?}") } else { name.to_owned() };
-                named.replace_range(at, &name);
-            }
-        }
-        named
+        with_names(text, |id| self.0.names.get(id))
     }
+}
+
+/// The text with names in place of ids. Of the names of an object, each on a line, it has the first one that no other object of the
+/// text has: two vehicles can have one plate.
+fn with_names<'n>(text: &str, names: impl Fn(&str) -> Option<&'n str>) -> String {
+    let (mut named, found) = (text.to_owned(), mentioned(text));
+    let of = |at: &Range<usize>| names(&text[at.clone()]).unwrap_or_default().lines();
+    for (at, _) in found.iter().rev() {
+        let others = || found.iter().filter(|(other, _)| text[other.clone()] != text[at.clone()]);
+        let own = of(at).find(|name| !others().any(|(other, _)| of(other).any(|taken| taken == *name)));
+        if let Some(name) = own {
+            let name = if name.contains(' ') { format!("{name:?}") } else { name.to_owned() };
+            named.replace_range(at.clone(), &name);
+        }
+    }
+    named
 }
 
 /// The ids in a text, with the resource that the nearest words before them name.
@@ -67,6 +79,20 @@ mod tests {
 
     const A: &str = "0190d0f2-7c3a-7cc0-8000-00000000000a";
     const B: &str = "0190d0f2-7c3a-7cc0-8000-00000000000b";
+
+    #[test]
+    fn two_vehicles_with_one_plate_are_named_by_what_tells_them_apart() {
+        let text = format!("2 vehicles had this plate number at that time: {A} and {B}.");
+        for (a, b, expected) in [
+            ("ABC1234\nCar A", "ABC1243\nNew car", "ABC1234 and ABC1243."),
+            ("ABC1234\nCar A", "ABC1234\nNew", "\"Car A\" and New."),
+            ("ABC1234\nCar", "ABC1234\nCar", &format!("{A} and {B}.")),
+            ("ABC1234", "", &format!("ABC1234 and {B}.")),
+        ] {
+            let names = |id: &str| Some(if id == A { a } else { b });
+            assert_eq!(with_names(&text, names), text.replace(&format!("{A} and {B}."), expected));
+        }
+    }
 
     #[test]
     fn an_id_is_of_the_resource_that_the_words_before_it_name() {

@@ -28,6 +28,8 @@ pub enum VehicleMatch {
 
 /// Most vehicles with one plate number or transponder serial that are read.
 const MOST_VEHICLES: usize = 50;
+/// Vehicles that a sentence names. A reason has room for no more.
+const NAMED_VEHICLES: usize = 3;
 
 /// A vehicle and one of its assignments.
 pub type Held = (VehicleId, Assignment);
@@ -230,6 +232,16 @@ fn of_state<'h>(found: Vec<&'h Held>, state: Option<&str>) -> Vec<&'h Held> {
     found.into_iter().filter(|held| state.is_none() || own(held).is_none()).collect()
 }
 
+/// Some vehicles in words: `A and B`, or the first ones and how many more there are.
+fn listed(vehicles: &[VehicleId]) -> String {
+    let mut words: Vec<String> = vehicles.iter().take(NAMED_VEHICLES).map(VehicleId::to_string).collect();
+    if vehicles.len() > NAMED_VEHICLES {
+        words.push(format!("{} more", vehicles.len() - NAMED_VEHICLES));
+    }
+    let last = words.pop().unwrap_or_default();
+    if words.is_empty() { last } else { format!("{} and {last}", words.join(", ")) }
+}
+
 fn agreed(by_tag: &[VehicleId], by_plate: &[VehicleId], at: Option<Occurrence>) -> VehicleMatch {
     let both: Vec<VehicleId> = by_tag.iter().filter(|id| by_plate.contains(id)).copied().collect();
     let several = |vehicles: &[VehicleId], what: &str| {
@@ -239,7 +251,7 @@ fn agreed(by_tag: &[VehicleId], by_plate: &[VehicleId], at: Option<Occurrence>) 
             Some(Occurrence::Within(..)) => format!("had this {what} on that day"),
             None => format!("have or had this {what}"),
         };
-        VehicleMatch::Unclear(format!("{count} vehicles {then}."), vehicles.to_vec())
+        VehicleMatch::Unclear(format!("{count} vehicles {then}: {}.", listed(vehicles)), vehicles.to_vec())
     };
     match (by_tag, by_plate, both.as_slice()) {
         ([], [], _) => VehicleMatch::None,
@@ -274,6 +286,20 @@ mod tests {
         for (tag, plate) in [(&[a][..], &[b][..]), (&[a, b], &[]), (&[], &[a, b]), (&[a, b], &[a, b])] {
             let VehicleMatch::Unclear(_, both) = agreed(tag, plate, None) else { panic!("{tag:?} {plate:?}") };
             assert_eq!(both, [a, b]);
+        }
+    }
+
+    #[test]
+    fn vehicles_with_one_number_are_named_as_far_as_a_reason_has_room() {
+        for (count, expected) in
+            [(2, "1 and 2"), (3, "1, 2 and 3"), (4, "1, 2, 3 and 1 more"), (50, "1, 2, 3 and 47 more")]
+        {
+            let vehicles: Vec<VehicleId> = (1..=count).map(VehicleId::from_u128).collect();
+            let VehicleMatch::Unclear(why, _) = agreed(&[], &vehicles, None) else { panic!("{count}") };
+            let named = (1..=count)
+                .rev()
+                .fold(why, |why, id| why.replace(&VehicleId::from_u128(id).to_string(), &id.to_string()));
+            assert_eq!(named, format!("{count} vehicles have or had this plate number: {expected}."));
         }
     }
 }

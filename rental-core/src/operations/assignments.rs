@@ -164,12 +164,33 @@ pub(super) async fn follow(
     let moved =
         |named: &Assignment| held.iter().any(|(owner, one)| *owner != vehicle && one.is_like(named) && tells(one));
     let list = known.as_ref().map_or_else(|| of_fields(was), |(_, all)| all.assignments.clone());
-    let now = edge.now();
-    let next = changed(list, (was, is), moved, now);
+    let rivals = rivals(store, organization.id, vehicle, (was, is)).await?;
+    let mistaken = |gone: &Assignment| rivals.iter().any(|rival| rival.is_like(gone));
+    let next = changed(list, (was, is), (moved, mistaken), edge.now());
     match known {
         None if next == of_fields(is) => Ok(batch),
         known => write(store, edge, organization, (vehicle, known), next, batch).await,
     }
+}
+
+/// What a vehicle loses and another vehicle has, since a time at which this one was not there. So this one was created with the
+/// number of another vehicle: whoever takes it away corrects a mistake. When the other vehicle got the number later, it moved.
+async fn rivals(
+    store: &dyn Store,
+    organization: OrganizationId,
+    vehicle: VehicleId,
+    (was, is): (&Names, &Names),
+) -> Result<Vec<Assignment>, Error> {
+    let (created, is) = (created_at(vehicle.uuid()), of_fields(is));
+    let mut rivals = Vec::new();
+    for gone in of_fields(was).into_iter().filter(|gone| !is.iter().any(|kept| kept.is_like(gone))) {
+        let held = holders(store, organization, &gone).await?.into_iter();
+        // Ids rise with the time of creation.
+        let is_earlier = |(owner, one): &Held| one.from.map_or(*owner < vehicle, |from| from < created);
+        let others = held.filter(|(owner, one)| *owner != vehicle && one.to.is_none());
+        rivals.extend(others.filter(is_earlier).map(|(_, one)| one));
+    }
+    Ok(rivals)
 }
 
 /// The transponder and plate in the derived rows of a vehicle.

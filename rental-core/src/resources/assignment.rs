@@ -216,13 +216,13 @@ pub fn of_fields([tag, plate, state]: &Names) -> Vec<Assignment> {
 }
 
 /// The assignments of a vehicle after its fields have changed from `before` to `after` at `now`. What it no longer has ends
-/// now. What it gets begins now if it moved here from another vehicle (`moved`), or this one had it before; else it is like the
-/// fields of a new vehicle, and so a correction, and has no beginning.
+/// now, except what it never had (`mistaken`): that is removed. What it gets begins now if it moved here from another vehicle
+/// (`moved`), or this one had it before; else it is like the fields of a new vehicle, and so a correction, and has no beginning.
 #[must_use]
 pub fn changed(
     mut list: Vec<Assignment>,
     (before, after): (&Names, &Names),
-    moved: impl Fn(&Assignment) -> bool,
+    (moved, mistaken): (impl Fn(&Assignment) -> bool, impl Fn(&Assignment) -> bool),
     now: Timestamp,
 ) -> Vec<Assignment> {
     let (before, after) = (of_fields(before), of_fields(after));
@@ -232,6 +232,8 @@ pub fn changed(
         if let Some(new) = after.iter().find(|new| new.is_like(gone)) {
             let ended = list.iter().filter(|one| one.to.is_some() && one.is_like(new)).filter_map(|one| one.to).max();
             list[at] = Assignment { from: list[at].from.max(ended), ..new.clone() };
+        } else if list[at].from.is_none() && mistaken(&list[at]) {
+            list.remove(at);
         } else {
             // What was planned for later never begins.
             list[at].to = Some(list[at].from.map_or(now, |from| from.max(now)));

@@ -26,7 +26,7 @@ fn plate(number: &str, state: Option<&str>, from: Option<i64>, to: Option<i64>) 
 fn check(fields: &[Names], expected: &[Assignment]) {
     let mut list = of_fields(&fields[0]);
     for (hour, pair) in (1..).zip(fields.windows(2)) {
-        list = changed(list, (&pair[0], &pair[1]), |_| false, at(hour));
+        list = changed(list, (&pair[0], &pair[1]), (|_| false, |_| false), at(hour));
     }
     assert_eq!(list, expected);
 }
@@ -62,8 +62,20 @@ fn what_it_gets_again_begins_again() {
 fn what_another_vehicle_had_begins_now() {
     let after = names(TAG, "ABC1", "NY");
     let others = |named: &Assignment| named.kind == AssignmentKind::TollTag;
-    let list = changed(Vec::new(), (&Names::default(), &after), others, at(5));
+    let list = changed(Vec::new(), (&Names::default(), &after), (others, |_| false), at(5));
     assert_eq!(list, [tag(TAG, Some(5), None), plate("ABC1", Some("NY"), None, None)]);
+}
+
+#[test]
+fn what_it_never_had_is_removed_and_what_has_a_beginning_ends() {
+    let (before, after) = (names(TAG, "ABC1", "NY"), names(TAG, "ABC2", "NY"));
+    let change = |list| changed(list, (&before, &after), (|_| false, |_| true), at(5));
+    let corrected = [tag(TAG, None, None), plate("ABC2", Some("NY"), None, None)];
+    assert_eq!(change(of_fields(&before)), corrected);
+    let dated = vec![tag(TAG, None, None), plate("ABC1", Some("NY"), Some(2), None)];
+    let ended = plate("ABC1", Some("NY"), Some(2), Some(5));
+    let [tag, plate] = corrected;
+    assert_eq!(change(dated), [tag, ended, plate]);
 }
 
 #[test]
@@ -96,7 +108,7 @@ fn a_vehicle_keeps_the_assignments_that_ended_last() {
     }
     let mut list = of_fields(&fields[0]);
     for (hour, pair) in (1..).zip(fields.windows(2)) {
-        list = changed(list, (&pair[0], &pair[1]), |_| false, at(hour));
+        list = changed(list, (&pair[0], &pair[1]), (|_| false, |_| false), at(hour));
     }
     assert_eq!(list.len(), MOST_ASSIGNMENTS);
     assert_eq!((&*list[0].number, list.last().unwrap().to), ("P20", None));

@@ -150,6 +150,63 @@ fn a_sold_vehicle_keeps_the_tolls_of_its_plate() {
     assert!(assignments(&organization, &next)[0]["from"].is_string());
 }
 
+/// A typing error of a new vehicle: its number is that of another vehicle, which is in use.
+#[test]
+fn tolls_come_back_when_a_new_vehicle_loses_the_number_that_it_never_had() {
+    const OTHER_TAG: &str = "00499999999";
+    for (number, other) in [
+        (json!({"transponder_number": "12345678"}), json!({"transponder_number": OTHER_TAG})),
+        (json!({"transponder_number": TAG}), json!({"transponder_number": null})),
+        (json!({"plate": "TYPO 12", "plate_state": "NY"}), json!({"plate": "TYPO21"})),
+        (json!({"plate": "TYPO12"}), json!({"plate": null})),
+    ] {
+        let organization = Server::shared().organization();
+        let own = json!({"transponder_number": TAG, "plate": "TYPO12", "plate_state": "NY"});
+        let vehicle = organization.vehicle(own);
+        let rental = stay(&organization, &vehicle, ["2026-06-01", "2026-06-30"], "COMPLETED");
+        match number.get("plate") {
+            Some(_) => tolls(&organization, "TYPO12", &[BEFORE, AFTER]),
+            None => tag_tolls(&organization, &[BEFORE, AFTER]),
+        }
+        attached(&organization, "tolls");
+        let customer = customer_of(&organization, &rental);
+        assert_eq!(each(&organization, "customer_id"), [customer.clone(), customer.clone()]);
+        let mistaken = organization.vehicle(number.clone());
+        wait_for_each(&organization, "customer_id", &[Value::Null, Value::Null]);
+        let reason = &suggested(&organization, "tolls")[0]["reason"];
+        assert!(reason.as_str().unwrap().ends_with(&format!("{vehicle} and {mistaken}.")), "{reason}");
+        patch(&organization, &mistaken, &other);
+        wait_for_each(&organization, "customer_id", &[customer.clone(), customer]);
+        assert_eq!(each(&organization, "vehicle_id"), [json!(vehicle), json!(vehicle)]);
+        assert_eq!(each(&organization, "review_reason"), [Value::Null, Value::Null]);
+        let (left, wrong) = (assignments(&organization, &mistaken), number.as_object().unwrap().values().next());
+        let never = |one: &Value| one["to"].is_null() && Some(&one["number"]) != wrong;
+        assert!(left.as_array().unwrap().iter().all(never), "{left}");
+    }
+}
+
+/// The number moved, and one of the vehicles was recorded late: nobody knows when, so nothing is taken away from either.
+#[test]
+fn a_number_that_the_earlier_vehicle_loses_after_a_new_one_got_it_stays_with_both_until_then() {
+    let organization = Server::shared().organization();
+    let sold = organization.vehicle(json!({"plate": "SOLD88", "plate_state": "NY"}));
+    stay(&organization, &sold, ["2026-06-01", "2026-06-30"], "COMPLETED");
+    tolls(&organization, "SOLD88", &[BEFORE]);
+    attached(&organization, "tolls");
+    let next = organization.vehicle(json!({"plate": "SOLD88", "plate_state": "NY"}));
+    wait_for_each(&organization, "customer_id", &[Value::Null]);
+    patch(&organization, &sold, &json!({"plate": null, "plate_state": null}));
+    let ended = assignments(&organization, &sold);
+    assert!(ended[0]["to"].is_string(), "{ended}");
+    // The next vehicle had it after that, so what it loses ended too.
+    patch(&organization, &next, &json!({"plate": "NEXT88"}));
+    assert_eq!(assignments(&organization, &sold), ended);
+    let left = assignments(&organization, &next);
+    assert!(left[0]["number"] == "SOLD88" && left[0]["to"].is_string(), "{left}");
+    let reason = &suggested(&organization, "tolls")[0]["reason"];
+    assert_eq!(*reason, json!(format!("2 vehicles had this plate number at that time: {sold} and {next}.")));
+}
+
 #[test]
 fn tolls_follow_when_the_operator_corrects_a_date() {
     let organization = Server::shared().organization();
@@ -205,7 +262,8 @@ fn a_toll_without_a_time_is_clear_only_if_the_vehicle_had_the_tag_all_day() {
         format!("Vehicle {first} had the transponder until {MOVED}, and only the day is known.")
     );
     assign(&organization, &second, &json!([tag(Some(MOVED), Some("2026-07-01T00:00:00Z"))])).ok();
-    assert_eq!(why("2026-06-15"), "2 vehicles had this transponder on that day.");
+    let [low, high] = if first < second { [&first, &second] } else { [&second, &first] };
+    assert_eq!(why("2026-06-15"), format!("2 vehicles had this transponder on that day: {low} and {high}."));
     // Whoever decides sees the customers of both.
     let found = suggested(&organization, "tolls");
     let unclear = found.iter().find(|row| row["when"] == "2026-06-15").expect("it is listed");
