@@ -146,7 +146,9 @@ impl Round<'_> {
             free.set_payer(after.clone());
             after = self.deriving.derive(&free).await?.without_customer(&free);
         }
-        after.review = after.review.or_else(|| object.bill_review());
+        if after.review.is_none() {
+            after.review = operations::bill_review(self.store, self.owner.id, &object).await?;
+        }
         // What had a customer keeps the vehicle that was known last.
         let kept = object.known_vehicle().filter(|_| after != Payer::default());
         let vehicle = derived.vehicle.filter(|_| !billed).or(kept);

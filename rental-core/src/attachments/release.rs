@@ -33,7 +33,10 @@ impl<T: Attributable> Intent for Release<'_, T> {
             let mut free = object.clone();
             free.set_payer(Payer::default());
             let derived = Deriving::new(store, self.organization).derive(&free).await?;
-            let after = derived.payer();
+            let mut after = derived.payer();
+            if after.review.is_none() {
+                after.review = operations::bill_review(store, self.organization.id, &object).await?;
+            }
             let (before, now) = (object.payer(), edge.now());
             let vehicle = derived.vehicle.or_else(|| object.known_vehicle());
             let rule = |object: &mut T| -> Result<_, Error> {

@@ -1,7 +1,7 @@
 //! A POST: creates an object.
 
 use super::{
-    assignments,
+    assignments, bills,
     completion::finish,
     counter::next_number,
     edge::{Edge, created_at},
@@ -18,6 +18,7 @@ use crate::{
     store::{Batch, Store},
     value::{FieldValue, Money, Text, Timestamp},
 };
+use std::collections::HashMap;
 use uuid::Uuid;
 
 /// A POST: creates an object of `collection`.
@@ -52,12 +53,20 @@ impl Intent for Create<'_> {
             let otherwise =
                 |field: &FieldSpec| given(field.name).or_else(|| server_value(field, spec, organization, id, created));
             if let Some(reads) = self.collection.reads {
-                let context = RuleContext { now: created, organization, references: &references, number };
+                let context = RuleContext {
+                    now: created,
+                    organization,
+                    references: &references,
+                    number,
+                    credited: &HashMap::new(),
+                };
                 let (names, keys): (Vec<_>, Vec<_>) = reads(&sent, &otherwise, &context)?.into_iter().unzip();
                 let found = names.into_iter().zip(store.get(&keys).await?);
                 references.extend(found.filter_map(|(name, record)| Some((name, record?))));
             }
-            let context = RuleContext { now: created, organization, references: &references, number };
+            let credited = bills::credited_of(store, organization.id, references.values()).await?;
+            let context =
+                RuleContext { now: created, organization, references: &references, number, credited: &credited };
             let outcome = missing.join(rule(&sent, &otherwise, &context))?;
             self.body.keep(sent);
             let place = key::record(organization.id, spec, id);

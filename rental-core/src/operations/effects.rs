@@ -2,15 +2,18 @@
 
 use crate::{
     error::Error,
-    operations::holds,
-    resources::{Resource, credit_note::CreditNote, invoice::Invoice, organization::Organization, parse},
+    operations::{
+        bills::{self, Bills},
+        holds,
+    },
+    resources::organization::Organization,
     rows::{
         claim::{claim_value, identity_key, read_claim},
         key,
     },
     schema::{Effects, IndexPrefix, ResourceSpec},
     store::{Batch, Key, Prior, Store, get_one},
-    value::{InvoiceId, Money, OrganizationId},
+    value::{InvoiceId, OrganizationId, Text},
 };
 use bytes::Bytes;
 use serde::Deserialize;
@@ -48,18 +51,22 @@ pub(crate) async fn change(
         && (before.customer != after.customer || after.amount.is_some_and(|amount| amount < billed))
     {
         // What was credited for good is billed no more, though the object keeps it as billed so that no invoice bills it again.
-        let credited = credited(store, organization.id, spec, id).await?;
-        let left = billed.minus(credited).unwrap_or_default();
+        let (name, bills) = bills_of(store, organization.id, spec, id).await?;
+        let (credited, left) = (bills.credited, billed.minus(bills.credited).unwrap_or_default());
         if before.customer != after.customer || after.amount.is_some_and(|amount| amount < left) {
             let stands = match credited.is_zero() {
                 true => format!("the {billed} that is billed"),
                 false => format!("{left}: {billed} is billed, and of that {credited} is credited"),
             };
+            let what = name
+                .as_ref()
+                .map_or_else(|| format!("This {}", spec.object), |name| format!("The {} {name}", spec.object));
+            let line = name.map(|name| format!(" --line {}:{name}", spec.object)).unwrap_or_default();
+            let invoice = bills.last.map_or_else(|| invoice.to_string(), |number| number.to_string());
             return Err(Error::Conflict(format!(
-                "This {} is billed on invoice {invoice}. Void that invoice, or credit its line (with `rebill` if somebody else \
-                 pays; the action `rebill` of a credit note adds that later), before you change who pays or lower the amount \
-                 below {stands}.",
-                spec.object
+                "{what} is billed on invoice {invoice}. Void that invoice (`rental-cli invoices void {invoice}`), or credit its line \
+                 (`rental-cli invoices credit {invoice}{line}`, with `--rebill true` if somebody else pays; `rental-cli credit-notes \
+                 rebill` adds that later), before you change who pays or lower the amount below {stands}."
             )));
         }
     }
@@ -67,36 +74,26 @@ pub(crate) async fn change(
         .await
 }
 
-/// What an object needs to find its invoices.
+/// What an object needs to find its invoices, and the number by which people know it.
 #[derive(Deserialize)]
 struct Billed {
     invoice_ids: Vec<InvoiceId>,
+    #[serde(alias = "transaction_id", alias = "summons_number", alias = "booking_id")]
+    number: Option<Text>,
 }
 
-/// What credit notes credit of the lines for an object, without what can be billed again. Credit notes never change, so this
-/// only grows.
-async fn credited(
+/// The number of an object, and what invoices and credit notes tell of it.
+async fn bills_of(
     store: &dyn Store,
     organization: OrganizationId,
     spec: &'static ResourceSpec,
     id: Uuid,
-) -> Result<Money, Error> {
+) -> Result<(Option<Text>, Bills), Error> {
     let place = key::record(organization, spec, id);
-    let Some(record) = get_one(store, &place).await? else { return Ok(Money::default()) };
+    let Some(record) = get_one(store, &place).await? else { return Ok((None, Bills::default())) };
     let of: Billed = serde_json::from_slice(&record.value)
         .map_err(|error| Error::damaged_row(&place, format!("it has no `invoice_ids`: {error}")))?;
-    let invoices: Vec<Key> = of.invoice_ids.iter().map(|id| Invoice::key(organization, *id)).collect();
-    let mut sum = Money::default();
-    for record in store.get(&invoices).await?.into_iter().flatten() {
-        let invoice: Invoice = parse(&record.key, &record.value)?;
-        let notes: Vec<Key> = invoice.credit_note_ids.iter().map(|id| CreditNote::key(organization, *id)).collect();
-        for record in store.get(&notes).await?.into_iter().flatten() {
-            let note: CreditNote = parse(&record.key, &record.value)?;
-            let own = note.lines.iter().filter(|line| line.rebill != Some(true) && line.bills(id));
-            sum = own.fold(sum, |sum, line| sum.plus(line.amount.unwrap_or_default()).unwrap_or(Money::MAX));
-        }
-    }
-    Ok(sum)
+    Ok((of.number, bills::read(store, organization, &of.invoice_ids, id).await?))
 }
 
 /// Adds a claim to the batch, unless another object has it.

@@ -7,6 +7,7 @@
 pub mod api_keys;
 pub mod assignments;
 mod availability;
+mod bills;
 mod calendar;
 pub mod calendar_feed_counts;
 pub mod calendar_feeds;
@@ -37,6 +38,7 @@ mod vehicle_feed;
 mod write_once;
 
 pub use availability::available;
+pub(crate) use bills::{bill_review, credited};
 pub use calendar::calendar;
 pub(crate) use commit_for::{commit_for, deletion_of};
 pub(crate) use completion::finish;

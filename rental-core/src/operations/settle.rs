@@ -2,6 +2,7 @@
 //! what a credit note credits when an operator says so.
 
 use super::{
+    bills,
     completion::finish,
     edge::Edge,
     edit::edit,
@@ -18,7 +19,7 @@ use crate::{
         parse,
         source::{AccountEntry, Source},
     },
-    store::{Batch, Key, Store, get_one},
+    store::{Batch, Key, Record, Store, get_one},
     value::{OrganizationId, Timestamp},
 };
 
@@ -114,7 +115,7 @@ impl Intent for RebillCredit<'_> {
 }
 
 /// The changes of what lines bill, by an entry for each line. What is not there any more stays so.
-pub(super) async fn changes(
+async fn changes(
     store: &dyn Store,
     organization: OrganizationId,
     entries: &[(&Line, AccountEntry)],
@@ -135,6 +136,15 @@ async fn changes_of(
     }
     let keys: Vec<Key> = sources.iter().map(|(source, _)| source.key(organization)).collect();
     let found = store.get(&keys).await?;
-    let both = sources.into_iter().zip(found);
-    both.filter_map(|((source, entry), record)| Some(source.change(record?, entry, now))).collect()
+    let credited = bills::credited_of(store, organization, found.iter().flatten()).await?;
+    let change = |((source, entry), record): ((Source, AccountEntry), Option<Record>)| {
+        let credited = credited.get(&source.id()).copied().unwrap_or_default();
+        let credited = match entry {
+            // By the stored credit note, that is still credited for good.
+            AccountEntry::Credited(again) => credited.minus(again).unwrap_or_default(),
+            _ => credited,
+        };
+        Some(source.change(record?, entry, credited, now))
+    };
+    sources.into_iter().zip(found).filter_map(change).collect()
 }

@@ -1,6 +1,7 @@
 //! A PATCH: changes an object.
 
 use super::{
+    bills,
     edge::Edge,
     edit::replace,
     erased::refuse_update,
@@ -45,7 +46,9 @@ impl Intent for Update<'_> {
             refuse_update(store, organization.id, (spec, &sent), &before, &mut batch).await?;
             let (references, missing) = find_references(store, organization.id, &sent, &mut batch).await?;
             let missing = sent.forget_missing(missing)?;
-            let context = RuleContext { now: edge.now(), organization, references: &references, number: 0 };
+            let credited = bills::credited_of(store, organization.id, std::iter::once(&before)).await?;
+            let context =
+                RuleContext { now: edge.now(), organization, references: &references, number: 0, credited: &credited };
             let outcome = missing.join(change(&before, &sent, &context))?;
             self.body.keep(sent);
             replace(store, edge, organization, spec, before, outcome, batch).await

@@ -130,8 +130,8 @@ pub trait Attributable: Billable + FromFields + Clone + PartialEq {
     fn reported(&self) -> [Option<&str>; 2] {
         [None, None]
     }
-    /// Why a person has to look at its bill, if there is a reason.
-    fn bill_review(&self) -> Option<Text> {
+    /// Why a person has to look at its bill, if there is a reason. `credited` of it is credited for good.
+    fn bill_review(&self, _credited: Money) -> Option<Text> {
         None
     }
     /// What the vehicle did.
@@ -235,12 +235,12 @@ impl<T: Attributable> Create for T {
 impl<T: Attributable> Update for T {
     /// A customer that a request sets is its choice, also nobody. What the server had chosen before is removed. The same
     /// customer is a choice, too, for an object that a person has to look at: all that are unattached, and some that are billed.
-    fn apply(&mut self, before: &Self, sent: &Fields, _: &RuleContext<'_>) -> Result<(), Error> {
+    fn apply(&mut self, before: &Self, sent: &Fields, context: &RuleContext<'_>) -> Result<(), Error> {
         let (payer, before) = (self.payer(), before.payer());
         let is_undecided = before.review.is_some() || before.attribution.is_none();
         if payer.customer != before.customer || (sent.has("customer_id") && is_undecided) {
             let attribution = Some(Attribution::Manual);
-            let review = self.bill_review();
+            let review = self.bill_review(context.credited(self.id().uuid()));
             self.set_payer(Payer { customer: payer.customer, attribution, review, ..Payer::default() });
         }
         Ok(())
@@ -259,7 +259,8 @@ impl<T: Attributable> Portable for T {
             let rule = "must be null unless `attribution` is `automatic`";
             return Err(Error::field("attribution_reason", FieldCode::Invalid, rule));
         }
-        if attribution == Some(Attribution::Manual) && review.is_some() && self.bill_review().is_none() {
+        if attribution == Some(Attribution::Manual) && review.is_some() && self.bill_review(Money::default()).is_none()
+        {
             let rule = "must be null when `attribution` is `manual`";
             return Err(Error::field("review_reason", FieldCode::Invalid, rule));
         }

@@ -21,6 +21,9 @@ pub trait Billable: Resource {
     /// Sets `amount_billed` and `invoice_ids`.
     fn set_account(&mut self, billed: Money, invoices: Vec<InvoiceId>);
 
+    /// Lists the object, or no longer, by what invoices bill of it and how much of that is credited for good.
+    fn note_bill(&mut self, _credited: Money) {}
+
     /// What is left to bill of the price. An amount that fell after it was billed leaves 0.
     fn left_to_bill(&self) -> Money {
         self.price().and_then(|price| price.minus(self.account().0)).unwrap_or_default()

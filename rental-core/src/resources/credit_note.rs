@@ -226,12 +226,19 @@ impl Create for CreditNote {
     /// cannot credit a line twice.
     fn elsewhere(&self, context: &RuleContext<'_>) -> Result<Vec<Change>, Error> {
         let mut changes = vec![self.of_invoice(context)?];
-        for line in self.lines.iter().filter(|line| line.rebill == Some(true)) {
+        for line in &self.lines {
             let found = usize::try_from(line.line).ok().and_then(|at| context.references.get(&source_place(at)));
-            if let (Some(source), Some(record)) = (line.source(), found) {
-                let entry = AccountEntry::Credited(line.amount.unwrap_or_default());
-                changes.push(source.change(record.clone(), entry, context.now)?);
-            }
+            let (Some(source), Some(record)) = (line.source(), found) else { continue };
+            let (amount, credited) = (line.amount.unwrap_or_default(), context.credited(source.id()));
+            let (entry, credited) = match line.rebill {
+                Some(true) => (AccountEntry::Credited(amount), credited),
+                // It can leave the review.
+                _ if source.is_billed_too_high(record)? => {
+                    (AccountEntry::CreditedForGood, credited.plus(amount).unwrap_or(Money::MAX))
+                }
+                _ => continue,
+            };
+            changes.push(source.change(record.clone(), entry, credited, context.now)?);
         }
         Ok(changes)
     }

@@ -247,7 +247,8 @@ impl Create for Invoice {
             let (member, source) = line.source()?;
             let record = context.references.get(&format!("lines[{at}].{member}"))?.clone();
             let entry = AccountEntry::Billed(self.id, line.amount.unwrap_or_default());
-            Some(source.change(record, entry, context.now))
+            // No more is billed than it costs.
+            Some(source.change(record, entry, Money::default(), context.now))
         };
         self.lines.iter().enumerate().filter_map(billed).collect()
     }

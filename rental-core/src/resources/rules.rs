@@ -10,10 +10,11 @@ use crate::{
     error::Error,
     schema::{Effects, FieldSpec, Fields},
     store::{Key, Record},
-    value::{FieldValue, FromFields, OrganizationId, Timestamp},
+    value::{FieldValue, FromFields, Money, OrganizationId, Timestamp},
 };
 use bytes::Bytes;
 use std::collections::HashMap;
+use uuid::Uuid;
 
 /// A resource whose objects a POST creates.
 pub trait Create: Resource + FromFields {
@@ -82,9 +83,18 @@ pub struct RuleContext<'a> {
     pub references: &'a HashMap<String, Record>,
     /// The next number of the resource's counter; 0 when its objects are not numbered.
     pub number: u64,
+    /// What is credited for good of those violations among these records, or of the one that changes, of which more is billed than
+    /// they cost.
+    pub credited: &'a HashMap<Uuid, Money>,
 }
 
 impl RuleContext<'_> {
+    /// What is credited for good of the violation with this id, if more of it is billed than it costs.
+    #[must_use]
+    pub fn credited(&self, id: Uuid) -> Money {
+        self.credited.get(&id).copied().unwrap_or_default()
+    }
+
     /// The object that the body refers to in `field`, if the field was sent.
     ///
     /// # Errors

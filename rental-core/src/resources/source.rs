@@ -14,6 +14,7 @@ use crate::{
     store::{Key, Record},
     value::{InvoiceId, Money, OrganizationId, RentalId, Timestamp, TollId, ViolationId},
 };
+use uuid::Uuid;
 
 /// What a line of an invoice bills.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -65,12 +66,39 @@ impl Source {
         }
     }
 
-    /// The change of its record by an entry in its account.
-    pub(crate) fn change(self, record: Record, entry: AccountEntry, now: Timestamp) -> Result<Change, Error> {
+    /// Whether a person is asked to credit what is billed of its record above the present cost.
+    ///
+    /// # Errors
+    /// The record is damaged.
+    pub(crate) fn is_billed_too_high(self, record: &Record) -> Result<bool, Error> {
         match self {
-            Self::Rental(_) => change::<Rental>(record, entry, now),
-            Self::Toll(_) => change::<Toll>(record, entry, now),
-            Self::Violation(_) => change::<Violation>(record, entry, now),
+            Self::Rental(_) | Self::Toll(_) => Ok(false),
+            Self::Violation(_) => Ok(parse::<Violation>(&record.key, &record.value)?.is_billed_too_high()),
+        }
+    }
+
+    /// The change of its record by an entry in its account. `credited` is what is credited of it for good, then.
+    pub(crate) fn change(
+        self,
+        record: Record,
+        entry: AccountEntry,
+        credited: Money,
+        now: Timestamp,
+    ) -> Result<Change, Error> {
+        match self {
+            Self::Rental(_) => change::<Rental>(record, entry, credited, now),
+            Self::Toll(_) => change::<Toll>(record, entry, credited, now),
+            Self::Violation(_) => change::<Violation>(record, entry, credited, now),
+        }
+    }
+
+    /// The id of what the line bills.
+    #[must_use]
+    pub(crate) fn id(self) -> Uuid {
+        match self {
+            Self::Rental(id) => id.uuid(),
+            Self::Toll(id) => id.uuid(),
+            Self::Violation(id) => id.uuid(),
         }
     }
 }
@@ -84,9 +112,11 @@ pub(crate) enum AccountEntry {
     Voided(InvoiceId, Money),
     /// A credit note makes this amount billable again.
     Credited(Money),
+    /// A credit note credits a part of it for good: that stays billed.
+    CreditedForGood,
 }
 
-fn change<T: Billable>(before: Record, entry: AccountEntry, now: Timestamp) -> Result<Change, Error> {
+fn change<T: Billable>(before: Record, entry: AccountEntry, credited: Money, now: Timestamp) -> Result<Change, Error> {
     let mut object: T = parse(&before.key, &before.value)?;
     let effects_before = Some(effects::of(&object));
     match entry {
@@ -95,7 +125,9 @@ fn change<T: Billable>(before: Record, entry: AccountEntry, now: Timestamp) -> R
         }
         AccountEntry::Voided(invoice, amount) => object.take_off(invoice, amount),
         AccountEntry::Credited(amount) => object.credit(amount),
+        AccountEntry::CreditedForGood => {}
     }
+    object.note_bill(credited);
     object.touch(now);
     Ok(Change { before, outcome: Outcome::new(object, true, Vec::new(), effects_before)? })
 }

@@ -178,13 +178,9 @@ impl Violation {
         if self.amount_due.is_zero() { paid } else { self.amount_due }
     }
 
-    /// Lists a violation of which more is billed than it costs: the city dismissed or reduced it after that. Removes what this
-    /// function had said once the bill is credited.
-    pub(crate) fn note_bill(&mut self) {
-        let reason = self.bill_review();
-        if reason.is_some() || self.review_reason.as_ref().is_some_and(|reason| reason.starts_with(BILL_TOO_HIGH)) {
-            self.review_reason = reason;
-        }
+    /// Whether it is listed because more is billed than it costs.
+    pub(super) fn is_billed_too_high(&self) -> bool {
+        self.review_reason.as_ref().is_some_and(|reason| reason.starts_with(BILL_TOO_HIGH))
     }
 }
 
@@ -208,7 +204,15 @@ impl Billable for Violation {
 
     fn set_account(&mut self, billed: Money, invoices: Vec<InvoiceId>) {
         (self.amount_billed, self.invoice_ids) = (billed, invoices);
-        self.note_bill();
+    }
+
+    /// Lists a violation of which more is billed than it costs: the city dismissed or reduced it after that. Removes what this
+    /// function had said once the bill is credited.
+    fn note_bill(&mut self, credited: Money) {
+        let reason = self.bill_review(credited);
+        if reason.is_some() || self.is_billed_too_high() {
+            self.review_reason = reason;
+        }
     }
 }
 
@@ -244,16 +248,20 @@ impl Attributable for Violation {
         [&self.status, &self.plate_type].map(Option::as_deref)
     }
 
-    fn bill_review(&self) -> Option<Text> {
+    fn bill_review(&self, credited: Money) -> Option<Text> {
         // The violation costs the same after the fleet has paid a part of it.
         let paid = self.payment_amount.unwrap_or_default();
         let (billed, cost) = (self.amount_billed, self.amount_due.plus(paid).unwrap_or(Money::MAX));
+        if billed.minus(credited).unwrap_or_default() <= cost {
+            return None;
+        }
+        let credits = if credited.is_zero() { String::new() } else { format!(", {credited} of it is credited") };
         let text = format!(
-            "{BILL_TOO_HIGH}: {billed} {} is billed, and by the last list it costs {cost}. Look it up at its issuer, then credit \
-             the difference on the invoice.",
+            "{BILL_TOO_HIGH}: {billed} {} is billed{credits}, and by the last list it costs {cost}. Look it up at its issuer, \
+             then credit the difference on the invoice.",
             self.currency
         );
-        (billed > cost).then(|| Text::fit(&text, 255))
+        Some(Text::fit(&text, 255))
     }
 
     /// A camera takes a vehicle that is driven. New York's lists name these violations so.

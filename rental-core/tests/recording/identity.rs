@@ -188,6 +188,7 @@ fn a_violation_that_costs_less_than_is_billed_is_listed_until_it_is_credited() {
     let reason = dismissed.review_reason.clone().expect("a person has to look at it");
     assert!(reason.contains("115") && reason.contains("credit"), "{reason}");
     dismissed.set_account(money(0), Vec::new());
+    dismissed.note_bill(money(0));
     assert_eq!(dismissed.review_reason, None);
     // Paid by the fleet: it costs what was paid.
     list(&store, &edge, &[summons(Some("AAA111"), Some(3), [0, 115, 0, 115])]);

@@ -13,6 +13,7 @@ mod imports;
 mod leads;
 pub(crate) mod listener;
 pub(crate) mod operators;
+mod reductions;
 pub(crate) mod suggestions;
 mod transfer;
 mod twins;

@@ -277,8 +277,8 @@ impl<'a> Importer<'a> {
                 }
                 None => 0,
             };
-            let context =
-                RuleContext { now: self.edge.now(), organization: self.organization, references: &references, number };
+            let (now, organization, credited) = (self.edge.now(), self.organization, &HashMap::new());
+            let context = RuleContext { now, organization, references: &references, number, credited };
             let outcome = (resource.accept)(fields, object.clone(), &context)?;
             let place = key::record(self.organization.id, resource.spec, *id);
             added.insert(place.clone(), object.clone());

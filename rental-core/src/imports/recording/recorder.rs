@@ -104,7 +104,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
             organization,
             options,
             issuer: options.issuer.cloned().unwrap_or_else(|| Name::constant(DEFAULT_ISSUER)),
-            counts: Counts::with_amounts(),
+            counts: Counts::default(),
             damaged: Vec::new(),
             holders: HashMap::new(),
             numbers: HashMap::new(),
@@ -362,15 +362,23 @@ impl<'a, T: Importable> Recorder<'a, T> {
         let before = get_one(self.store, &place).await?;
         let before =
             before.ok_or_else(|| Error::damaged_row(&place, "it is not there, though its number leads to it"))?;
-        let (now, mut possible) = (self.edge.now(), true);
+        let old: T = parse(&before.key, &before.value)?;
+        let mut new = old.clone();
+        if change(&mut new).is_none() {
+            let whose = self.name_of(id);
+            return Ok(RowOutcome::Invalid(format!(
+                "would make the amount of {whose} less than 0 or more than any amount"
+            )));
+        }
+        // Not for a list that says the same again: a person can have looked at it.
+        if new.price() != old.price() {
+            new.note_bill(operations::credited(self.store, self.organization.id, &new).await?);
+        }
+        if new != old {
+            new.touch(self.edge.now());
+        }
         let rule = |object: &mut T| {
-            let old = object.clone();
-            possible = change(object).is_some();
-            match possible {
-                true if *object != old => object.touch(now),
-                true => {}
-                false => *object = old,
-            }
+            *object = new;
             Ok(Vec::new())
         };
         let prepared = match operations::edit(self.store, self.edge, self.organization, before, rule).await {
@@ -380,12 +388,6 @@ impl<'a, T: Importable> Recorder<'a, T> {
             }
             Err(error) => return Err(error),
         };
-        if !possible {
-            let whose = self.name_of(id);
-            return Ok(RowOutcome::Invalid(format!(
-                "would make the amount of {whose} less than 0 or more than any amount"
-            )));
-        }
         let outcome = if prepared.batch.is_empty() { RowOutcome::Duplicate } else { RowOutcome::Updated };
         recheck::absorb(batch, prepared.batch);
         Ok(outcome)

@@ -55,13 +55,8 @@ impl Importable for Violation {
     }
 
     fn correct(&mut self, row: &ViolationRow, vehicle: Option<VehicleId>, _: Money) -> Option<()> {
-        let cost = self.cost();
         copy(self, row);
         self.vehicle_id = self.vehicle_id.or(vehicle);
-        // Not for a list that says the same again: a person can have looked at it.
-        if self.cost() != cost {
-            self.note_bill();
-        }
         Some(())
     }
 
