@@ -176,7 +176,7 @@ fn shown(store: &Memory) -> BTreeMap<String, String> {
 }
 
 fn adds_up(counts: &Counts, rows: usize) {
-    let amounts = counts.amounts.clone().unwrap();
+    let amounts = counts.amounts.clone();
     let mut total = Sum::default();
     [amounts.created, amounts.updated, amounts.duplicates, amounts.skipped, amounts.invalid]
         .into_iter()

@@ -35,7 +35,7 @@ The first 20 invalid rows are shown on stderr; --json lists up to 1000.
 If the server rejects the whole file, nothing is imported and the exit code is 6.";
 
 /// With what the columns of sums begin. `amount_created` is printed as `amount created`.
-pub(super) const OF_AMOUNT: &str = "amount_";
+const OF_AMOUNT: &str = "amount_";
 /// What the summary of an import has.
 pub(super) const SUMMARY: [&str; 16] = [
     "format",
@@ -150,20 +150,33 @@ pub(super) fn send(
     Ok(())
 }
 
+/// The sums of an export that are not 0, each with its resource: `amount_tolls_received`.
+fn sums_by_resource(record: &Record) -> Result<Vec<(String, String)>, Failure> {
+    let mut all = Vec::new();
+    let Some(by_resource) = record.text("amounts_by_resource") else { return Ok(all) };
+    for (plural, sums) in Record::read(&by_resource)?.fields() {
+        let sums = Record::read(&sums.unwrap_or_default())?;
+        let some = sums.fields().filter_map(|(name, sum)| Some((name, sum.filter(|sum| sum != "0")?)));
+        all.extend(some.map(|(name, sum)| (format!("{OF_AMOUNT}{plural}_{name}"), sum)));
+    }
+    Ok(all)
+}
+
 fn show(json: &str, currency: Option<&str>, session: &Session) -> Result<(), Failure> {
     if session.out.json {
         return session.show(json);
     }
     let record = Record::read(json)?;
-    let others = ["amounts", "errors", "errors_omitted", "review", "review_omitted"];
+    let others = ["amounts", "amounts_by_resource", "errors", "errors_omitted", "review", "review_omitted"];
     let mut counts: Vec<_> = record.fields().filter(|(name, _)| !others.contains(&name.as_str())).collect();
     if let Some(amounts) = record.text("amounts") {
         let amounts = Record::read(&amounts)?;
         let shown = |text: String| if session.out.is_terminal() { amount(&text, currency) } else { text };
         counts.extend(amounts.fields().map(|(name, text)| (format!("{OF_AMOUNT}{name}"), text.map(shown))));
+        counts.extend(sums_by_resource(&record)?.into_iter().map(|(name, text)| (name, Some(shown(text)))));
     }
     let shown = session.out.selected(counts).into_iter().map(|(name, text)| match name.strip_prefix(OF_AMOUNT) {
-        Some(count) => (format!("amount {count}"), text),
+        Some(count) => (format!("amount {}", count.replace('_', " ")), text),
         None => (name, text),
     });
     session.out.fields(&shown.collect::<Vec<_>>())?;

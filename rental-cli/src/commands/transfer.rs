@@ -71,7 +71,7 @@ fn import_command() -> Command {
         .arg(collection::organization("Organization to import into; it must have the same currency"))
         .arg(import::file("File that `export` wrote, or - for stdin"))
         .arg(import::dry_run())
-        .arg(fields::columns_among(import::SUMMARY.into_iter().filter(|name| !name.starts_with(import::OF_AMOUNT))))
+        .arg(fields::columns_among(import::SUMMARY))
         .after_help(import::EXIT);
     with_examples(command, &examples)
 }

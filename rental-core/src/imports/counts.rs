@@ -1,7 +1,16 @@
 //! The result of an import: how many rows had which outcome, and the sums of their amounts.
 
-use crate::{error::Error, resources::row_words::damage_in_words, store::DamagedRow, value::Sum};
+use crate::{
+    error::Error,
+    resources::{
+        Resource, credit_note::CreditNote, invoice::Invoice, row_words::damage_in_words, toll::Toll,
+        violation::Violation,
+    },
+    store::DamagedRow,
+    value::Sum,
+};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Most rows that `errors` lists, and that `review` lists. All of them are counted.
 const MAX_LISTED: usize = 1000;
@@ -73,6 +82,20 @@ pub struct Amounts {
     pub matched: Sum,
 }
 
+impl Amounts {
+    /// Adds the amount of a row with this outcome.
+    fn add(&mut self, outcome: &RowOutcome, amount: Sum) {
+        self.received += amount;
+        *match outcome {
+            RowOutcome::Created => &mut self.created,
+            RowOutcome::Updated => &mut self.updated,
+            RowOutcome::Duplicate => &mut self.duplicates,
+            RowOutcome::Skipped => &mut self.skipped,
+            RowOutcome::Invalid(_) => &mut self.invalid,
+        } += amount;
+    }
+}
+
 /// How many rows had which outcome. `received` is the sum of the next five members.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Counts {
@@ -90,9 +113,11 @@ pub struct Counts {
     pub invalid: u64,
     /// Number of new objects whose vehicle was found.
     pub matched: u64,
-    /// The sums of the amounts of the same rows; `None` for files whose rows have no amount of their own.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub amounts: Option<Amounts>,
+    /// The sums of the amounts of the same rows. Of an export: of the rows with tolls, violations, invoices and credit notes.
+    pub amounts: Amounts,
+    /// The same of an export for each of these resources, by its plural.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub amounts_by_resource: BTreeMap<&'static str, Amounts>,
     /// The first 1000 rows that cannot be recorded.
     pub errors: Vec<RowError>,
     /// Number of rows that cannot be recorded and are not listed.
@@ -104,38 +129,44 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// No rows yet, of a file whose rows have amounts.
+    /// No rows yet, of an export.
     #[must_use]
-    pub fn with_amounts() -> Self {
-        Self { amounts: Some(Amounts::default()), ..Self::default() }
+    pub fn of_an_export() -> Self {
+        let charging = [Toll::SPEC, Violation::SPEC, Invoice::SPEC, CreditNote::SPEC];
+        let amounts_by_resource = charging.map(|spec| (spec.plural, Amounts::default())).into();
+        Self { amounts_by_resource, ..Self::default() }
     }
 
     /// Counts one row with its amount, which is 0 when it cannot be read.
     pub fn add(&mut self, row: u64, outcome: RowOutcome, amount: Sum) {
         self.received += 1;
-        let mut none = Amounts::default();
-        let amounts = self.amounts.as_mut().unwrap_or(&mut none);
-        amounts.received += amount;
-        let (count, sum) = match outcome {
-            RowOutcome::Created => (&mut self.created, &mut amounts.created),
-            RowOutcome::Updated => (&mut self.updated, &mut amounts.updated),
-            RowOutcome::Duplicate => (&mut self.duplicates, &mut amounts.duplicates),
-            RowOutcome::Skipped => (&mut self.skipped, &mut amounts.skipped),
+        self.amounts.add(&outcome, amount);
+        *match outcome {
+            RowOutcome::Created => &mut self.created,
+            RowOutcome::Updated => &mut self.updated,
+            RowOutcome::Duplicate => &mut self.duplicates,
+            RowOutcome::Skipped => &mut self.skipped,
             RowOutcome::Invalid(message) => {
                 list(&mut self.errors, &mut self.errors_omitted, RowError { row, message });
-                (&mut self.invalid, &mut amounts.invalid)
+                &mut self.invalid
             }
-        };
-        *count += 1;
-        *sum += amount;
+        } += 1;
+    }
+
+    /// Counts one object of an export with its amount, if it has one, and the plural of its resource.
+    pub(crate) fn add_object(&mut self, row: u64, outcome: RowOutcome, amount: Option<(&'static str, Sum)>) {
+        if let Some((sums, amount)) =
+            amount.and_then(|(of, amount)| Some((self.amounts_by_resource.get_mut(of)?, amount)))
+        {
+            sums.add(&outcome, amount);
+        }
+        self.add(row, outcome, amount.map(|(_, amount)| amount).unwrap_or_default());
     }
 
     /// Counts the amount of a new object whose vehicle was found.
     pub(crate) fn add_matched(&mut self, amount: Sum) {
         self.matched += 1;
-        if let Some(amounts) = &mut self.amounts {
-            amounts.matched += amount;
-        }
+        self.amounts.matched += amount;
     }
 
     /// Lists a row that a person should review.

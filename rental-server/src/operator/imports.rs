@@ -290,7 +290,7 @@ impl Import {
     /// Reads the lines of an export to their end, then reads them again and records them. A dry run records them in a
     /// temporary store.
     fn objects(&self, mut file: File, progress: &mut Progress) -> (Counts, Result<(), Problem>) {
-        let mut counts = Counts::default();
+        let mut counts = Counts::of_an_export();
         let recorded = self.record_objects(&mut file, progress, &mut counts);
         (counts, recorded)
     }

@@ -36,7 +36,6 @@ fn counts(answer: &Value) -> [u64; 5] {
     assert_eq!(answer["received"].as_u64(), Some(counts.iter().sum()), "{answer}");
     let listed = answer["errors"].as_array().unwrap().len() as u64 + answer["errors_omitted"].as_u64().unwrap();
     assert_eq!(listed, counts[4], "{answer}");
-    // Exports have no amounts.
     if let Some(received) = answer["amounts"]["received"].as_f64() {
         let sum = |name| answer["amounts"][name].as_f64().unwrap();
         let sums: f64 = ["created", "updated", "duplicates", "skipped", "invalid"].map(sum).iter().sum();

@@ -59,5 +59,6 @@ pub(super) async fn redacted(
     }
     let object = members.json();
     let fields = Fields::parse(object.as_bytes(), spec, Verb::Whole, organization.default_currency.digits())?;
-    Ok(Some(ParsedLine { resource: line.resource, id: line.id, fields, object: object.into(), number: line.number }))
+    let ParsedLine { resource, id, number, amount, .. } = *line;
+    Ok(Some(ParsedLine { resource, id, fields, object: object.into(), number, amount }))
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Inspection, erased, file,
-    object::{self, ParsedLine},
+    object::{self, Amount, ParsedLine},
 };
 use crate::{
     erasing::Erasure,
@@ -66,7 +66,7 @@ pub struct Importer<'a> {
 #[derive(Default)]
 struct Plan {
     batch: Batch,
-    outcomes: Vec<(u64, RowOutcome)>,
+    outcomes: Vec<(u64, RowOutcome, Amount)>,
     damaged: Vec<DamagedRow>,
 }
 
@@ -101,7 +101,7 @@ impl<'a> Importer<'a> {
             source,
             version: (SCHEMA_VERSION, Members::default()),
             billed: None,
-            counts: Counts::default(),
+            counts: Counts::of_an_export(),
             damaged: Vec::new(),
             ready: Vec::with_capacity(CHUNK),
             waiting: BTreeMap::new(),
@@ -138,7 +138,9 @@ impl<'a> Importer<'a> {
             return Ok(());
         }
         match object::parse(line, self.source, self.organization, self.edge.now()) {
-            Err(why) => self.counts.add(row, RowOutcome::Invalid(why), Sum::default()),
+            Err(why) => {
+                self.counts.add_object(row, RowOutcome::Invalid(why), object::amount(line, self.organization));
+            }
             Ok(line) => match line.number.filter(|(counter, number)| self.next_of(counter) < *number) {
                 Some(number) if !self.waiting.contains_key(&number) => self.wait(number, row, line).await?,
                 _ => {
@@ -232,10 +234,12 @@ impl<'a> Importer<'a> {
                         RowOutcome::or_damage(outcome, &mut plan.damaged)?
                     }
                 };
-                plan.outcomes.push((*row, outcome));
+                plan.outcomes.push((*row, outcome, line.amount));
             }
             if self.commit(plan.batch).await? == Commit::Applied {
-                plan.outcomes.into_iter().for_each(|(row, outcome)| self.counts.add(row, outcome, Sum::default()));
+                for (row, outcome, amount) in plan.outcomes {
+                    self.counts.add_object(row, outcome, amount);
+                }
                 self.damaged.extend(plan.damaged);
                 return Ok(());
             }

@@ -7,12 +7,16 @@ use crate::{
         body::{Verb, shorten},
         page,
     },
-    resources::{Porter, organization::Organization, porters, row_words},
+    resources::{
+        Porter, Resource, credit_note::CreditNote, invoice::Invoice, organization::Organization, porters, row_words,
+        toll::Toll, violation::Violation,
+    },
     schema::{Fields, ResourceSpec},
-    value::{Currency, FromField, OrganizationId, Text, Timestamp},
+    value::{Currency, FromField, Money, OrganizationId, Sum, Text, Timestamp},
 };
 use bytes::Bytes;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use std::borrow::Cow;
 use uuid::Uuid;
 
@@ -28,6 +32,37 @@ pub(super) struct ParsedLine {
     pub(super) object: Bytes,
     /// The counter and the number of a numbered object, such as an invoice.
     pub(super) number: Option<(&'static str, u64)>,
+    /// What it charges or credits, see [`amount`].
+    pub(super) amount: Amount,
+}
+
+/// What an object charges or credits, with the plural of its resource.
+pub(super) type Amount = Option<(&'static str, Sum)>;
+
+/// Reads what the object of a line charges or credits, also when the line is otherwise wrong; `None` when it has no such amount, or
+/// none that can be read.
+pub(super) fn amount(line: &[u8], target: &Organization) -> Amount {
+    #[derive(Deserialize)]
+    struct Charging<'a> {
+        #[serde(borrow)]
+        object: Cow<'a, str>,
+        #[serde(borrow)]
+        amount: Option<&'a RawValue>,
+        #[serde(borrow)]
+        amount_due: Option<&'a RawValue>,
+        #[serde(borrow)]
+        total: Option<&'a RawValue>,
+    }
+    let of: Charging<'_> = serde_json::from_slice(line).ok()?;
+    let all = [
+        (Toll::SPEC, of.amount),
+        (Violation::SPEC, of.amount_due),
+        (Invoice::SPEC, of.total),
+        (CreditNote::SPEC, of.total),
+    ];
+    let (spec, text) = all.into_iter().find(|(spec, _)| spec.object == of.object)?;
+    let money = Money::parse(text?.get(), target.default_currency.digits()).ok()?;
+    Some((spec.plural, Sum::from(money)))
 }
 
 /// The fields that several resources have.
@@ -67,7 +102,7 @@ pub(super) fn parse(
         let text = fields.get(series.field).and_then(Text::from_field)?;
         series.number(&text).map(|number| (series.counter, number))
     });
-    Ok(ParsedLine { resource, id, fields, object, number })
+    Ok(ParsedLine { resource, id, fields, object, number, amount: amount(line, target) })
 }
 
 impl<'a> Common<'a> {

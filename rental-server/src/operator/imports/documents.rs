@@ -14,12 +14,13 @@ use rental_core::{
         organization::{end_line, first_line},
         statements::{self, DEFAULT_ISSUER, Kind},
     },
-    resources::{customer, organization},
+    resources::{credit_note, customer, invoice, organization, toll, violation},
     schema::ResourceSpec,
 };
 use serde_json::{Map, Value, json};
 
-const AMOUNTS: &str = "The sums of the amounts of the rows that each count counts, in the organization's currency. A charge is added, a credit or payment is subtracted; of a violation it is the amount due. A row whose amount cannot be read is in no sum. Absent in imports of exports.";
+const AMOUNTS: &str = "The sums of the amounts of the rows that each count counts, in the organization's currency. A charge is added, a credit or payment is subtracted; of a violation it is the amount due. A row whose amount cannot be read is in no sum. Of an export: tolls, violations, and the totals of invoices and credit notes, which bill the same tolls and violations. So they show that nothing is lost, and are no revenue.";
+const AMOUNTS_BY_RESOURCE: &str = "Only of exports: the same sums for `tolls` (their amount), `violations` (the amount due), `invoices` and `credit_notes` (their total). Those of an export and of its import are equal when nothing is lost.";
 const ROWS: &str = "Records each row once: a repeated import creates nothing. A row that cannot be used is reported, and the other rows are recorded. A file that does not match its format is refused as a whole.";
 
 /// An import of statements of this kind.
@@ -161,7 +162,11 @@ fn schema() -> Value {
     }
     let summed = counts.iter().filter(|(name, _)| !name.ends_with("_omitted"));
     let sums: Map<String, Value> = summed.map(|(name, _)| ((*name).to_owned(), shapes::sum())).collect();
-    let amounts = shapes::object(AMOUNTS, sums.into());
+    let sums = Value::from(sums);
+    properties["amounts"] = shapes::object(AMOUNTS, sums.clone());
+    let charging = [&toll::SPEC, &violation::SPEC, &invoice::SPEC, &credit_note::SPEC];
+    let by_resource = charging.map(|spec| (spec.plural.to_owned(), shapes::object("", sums.clone())));
+    let by_resource = shapes::object(AMOUNTS_BY_RESOURCE, Map::from_iter(by_resource).into());
     for (name, description, why) in [
         ("errors", "Rows that cannot be used.", "Why it cannot be used."),
         ("review", "Rows that were recorded and that a person should look at.", "What is wrong, and what to do."),
@@ -173,7 +178,7 @@ fn schema() -> Value {
         properties[name] = json!({"type": "array", "description": description, "items": shapes::object("", row)});
     }
     let mut schema = shapes::object("The result of an import.", properties);
-    // Not required: exports have none.
-    schema["properties"]["amounts"] = amounts;
+    // Not required: statements have none.
+    schema["properties"]["amounts_by_resource"] = by_resource;
     schema
 }

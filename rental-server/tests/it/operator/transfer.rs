@@ -171,12 +171,17 @@ fn an_import_into_a_new_store_exports_the_same_lines_and_a_second_one_creates_no
         assert_eq!((&trial["dry_run"], export(&target).lines().count()), (&json!(true), 2));
         let mut real = import(&target, "", &file).ok();
         assert_eq!(counts(&real), [file.lines().count() as u64 - 2, 0, 0, 0, 0], "{real}");
+        let sums = json!({"tolls": 10.44, "violations": 50, "invoices": 58.95, "credit_notes": 0});
+        assert_eq!(sums_of(&real), ["received", "created"].map(|_| sums.clone()));
+        assert_eq!(real["amounts"]["created"], 119.39);
         real["dry_run"] = json!(true);
         assert_eq!(trial, real);
         let moved = export(&target);
         assert_eq!(body(&moved), body(&file.replace(&source.id, &target.id)));
         let again = import(&target, "", &file).ok();
         assert_eq!(counts(&again), [0, 0, file.lines().count() as u64 - 2, 0, 0], "{again}");
+        let none = json!({"tolls": 0, "violations": 0, "invoices": 0, "credit_notes": 0});
+        assert_eq!((sums_of(&again), &again["amounts"]["duplicates"]), ([sums, none], &json!(119.39)));
         assert_eq!(export(&target), moved);
         let events = server.admin("GET", &path(&target, "events"), &Value::Null).ok();
         assert_eq!(events["data"], json!([]));
@@ -195,6 +200,15 @@ fn an_import_into_a_new_store_exports_the_same_lines_and_a_second_one_creates_no
     let closed = ClosedFile::open(&folder.path().join("store.redb"), 4 << 20).expect("it opens");
     let report = check::of_file(&closed, &mut |_| {});
     assert_eq!(report.problems, 0, "{report:?}");
+}
+
+/// What an import received and created of each resource with amounts.
+fn sums_of(answer: &Value) -> [Value; 2] {
+    let of = |count: &str| {
+        let each = answer["amounts_by_resource"].as_object().unwrap().iter();
+        each.map(|(plural, sums)| (plural.clone(), sums[count].clone())).collect()
+    };
+    ["received", "created"].map(of)
 }
 
 /// Holds, identities, bills, look-ups and numbers.
@@ -260,6 +274,10 @@ fn a_line_that_cannot_be_used_is_reported_and_stops_no_other() {
     ]) {
         assert!(message.contains(part), "{message} lacks {part}");
     }
+    // Also of a line that is no object of its resource.
+    let invalid =
+        ["tolls", "violations", "invoices"].map(|plural| answer["amounts_by_resource"][plural]["invalid"].clone());
+    assert_eq!(invalid, [json!(0), json!(50), json!(50.01)]);
     let created = answer["created"].as_u64().unwrap();
     assert_eq!(created as usize, lines.len() - 3);
     let mended = import(&target, "", &file).ok();
