@@ -7,7 +7,7 @@ use rental_core::{
         recording::Importable as _,
         statements::{TollRow, ViolationRow},
     },
-    operations::{Create, Intent},
+    operations::{Create, Edge as _, Intent},
     resources::{
         self, Billable as _, Resource as _, parse,
         toll::{self, Toll},
@@ -193,6 +193,19 @@ fn a_violation_that_costs_less_than_is_billed_is_listed_until_it_is_credited() {
     // Paid by the fleet: it costs what was paid.
     list(&store, &edge, &[summons(Some("AAA111"), Some(3), [0, 115, 0, 115])]);
     assert_eq!(violations(&store)[0].review_reason, None);
+}
+
+#[test]
+fn a_toll_of_more_than_a_day_in_the_future_is_listed() {
+    let (store, edge) = (empty(), Ids::default());
+    let tomorrow = edge.now().plus_millis(24 * 3600 * 1000);
+    let row = |number, at| TollRow { occurred_at: Some(at), ..toll_row(&(Some(number), 0, 100, false)) };
+    let rows = [row(1, tomorrow), row(2, tomorrow.plus_millis(1))];
+    let counts = import_rows::<Toll>(&store, &edge, &rows, (CHUNK, false));
+    let listed: Vec<u64> = counts.review.iter().map(|row| row.row).collect();
+    assert_eq!((counts.created, listed), (2, vec![3]));
+    let message = &counts.review[0].message;
+    assert!(message.starts_with("is of 2026-11-22T19:13:32.001Z, more than a day in the future"), "{message}");
 }
 
 #[test]

@@ -30,7 +30,8 @@ impl Logo {
         if png.len() > MOST_BYTES {
             return Err(format!("must be at most {} KiB", MOST_BYTES >> 10));
         }
-        let broken = |error: png::DecodingError| format!("must be a PNG image: {error}");
+        let broken =
+            |error: png::DecodingError| format!("must be a PNG image: {}", error.to_string().trim_end_matches('.'));
         let limits = png::Limits { bytes: MOST_MEMORY };
         let mut decoder = png::Decoder::new_with_limits(Cursor::new(&png), limits);
         decoder.set_transformations(png::Transformations::normalize_to_color8() | png::Transformations::ALPHA);

@@ -16,6 +16,9 @@ use crate::{
 };
 use std::collections::{HashMap, HashSet};
 
+/// Milliseconds of a day.
+const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
+
 /// The rows of one transaction: its batch, and the outcomes that are counted after its commit.
 struct Chunk<'r, T, R> {
     batch: Batch,
@@ -301,6 +304,10 @@ impl<T: Importable> Recorder<'_, T> {
         if let [None, None, _] = object.identifiers() {
             chunk.unidentified.push(number);
         }
+        let tomorrow = self.edge.now().plus_millis(DAY_MILLIS).millis();
+        if T::at(row).and_then(|at| u64::try_from(at).ok()).is_some_and(|at| at > tomorrow) {
+            chunk.review.push((number, future_message(&object)));
+        }
         let first = match chunk.near.contains(&number) {
             true => twins::first_twin(self.store, self.organization.id, &object, &chunk.new).await?,
             false => twins::first_among(&object, chunk.new.iter().cloned()),
@@ -317,6 +324,16 @@ impl<T: Importable> Recorder<'_, T> {
         chunk.batch = operations::insert(self.store, self.edge, self.organization, object, batch).await?.batch;
         Ok(())
     }
+}
+
+/// The review message for a row that is more than a day in the future.
+fn future_message<T: Importable>(object: &T) -> String {
+    let (what, when) = (T::SPEC.object, object.when());
+    let time = when.at.map(|at| at.to_string()).or_else(|| when.on.map(|on| on.to_string())).unwrap_or_default();
+    format!(
+        "is of {time}, more than a day in the future; look at its date in the statement: when that is wrong, its renter cannot be \
+         found, so attach this {what} to a customer by hand"
+    )
 }
 
 /// The review message for a row that is probably the second posting of a passage.

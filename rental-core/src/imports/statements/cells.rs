@@ -1,5 +1,6 @@
 //! Checks of single values: blank values, identifiers that a spreadsheet rounded, and lengths of texts.
 
+use super::mangled;
 use crate::{
     request::body::shorten,
     value::{Name, Text},
@@ -49,8 +50,12 @@ pub(super) fn number(given: &str, column: &str) -> Result<Text, String> {
     // As the number of a transaction, `6E10` is one that a spreadsheet rounded. A plate can be so.
     let is_exponent = |(whole, exponent): (&str, &str)| are_digits(whole) && are_digits(exponent);
     let plain: String = bare.chars().filter(|c| !c.is_whitespace() && !matches!(c, '(' | ')' | '+')).collect();
+    let plain = ["×10^", "x10^", "X10^", "*10^"].iter().fold(plain, |plain, power| plain.replace(power, "E"));
     if is_rounded(&plain) || plain.split_once(['E', 'e']).is_some_and(is_exponent) {
         return Err(rounded(&bare, column));
+    }
+    if mangled::is_other_value(&bare) {
+        return Err(lost(&bare, column));
     }
     let is_spaced = bare.contains(char::is_whitespace) && bare.chars().all(|c| c.is_ascii_digit() || c.is_whitespace());
     match is_spaced {
@@ -402,6 +407,12 @@ mod tests {
         }
         for error in ["REF!", "#REF!", "=#N/A"] {
             assert!(number(error, "Trans ID").is_err_and(|why| why.contains("is lost")), "{error}");
+        }
+        for power in ["6.12312×10^10", "6.12312 x 10^10", "6.12312*10^10", "6×10^10"] {
+            assert!(number(power, "Trans ID").is_err_and(|why| why.contains("rounded")), "{power}");
+        }
+        for value in ["TRUE", "6/2/2026", "Jun-26", "61231234567.5", "=\"6/2/2026\""] {
+            assert!(number(value, "Trans ID").is_err_and(|why| why.contains("is lost")), "{value}");
         }
         for other in ["T 1234", "1234-567", "1,23", "E10", "A6E10"] {
             assert_eq!(number(other, "Trans ID").as_deref(), Ok(other));

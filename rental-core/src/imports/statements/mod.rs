@@ -21,6 +21,7 @@ mod header;
 mod input;
 mod json;
 mod layout;
+mod mangled;
 mod mapping;
 mod objects;
 mod reader;

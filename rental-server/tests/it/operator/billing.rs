@@ -414,7 +414,8 @@ fn a_logo_is_set_shown_replaced_and_removed() {
     }
     assert_eq!(send("GET", b"").body, LOGO);
     assert!(page().contains("<img") && page().contains("data:image/png;base64,iVBOR"));
-    send("PUT", b"GIF89a").error(400, "invalid_request_error", "parameter_invalid");
+    let error = send("PUT", b"GIF89a").error(400, "invalid_request_error", "parameter_invalid");
+    assert!(error["message"].as_str().unwrap().ends_with("must be a PNG image: Invalid PNG signature."), "{error}");
     assert_eq!(send("PUT", &vec![0; (256 << 10) + 1]).status, 413);
     assert_eq!(send("GET", b"").body, LOGO, "what was refused changed nothing");
     send("DELETE", b"").ok();
