@@ -51,17 +51,33 @@ const OF_TYPES: &[(&str, &[&str], &[&str])] = &[
     ),
     (
         "toll",
-        &["id", "occurred_at", "plate", "agency", "amount", "customer_id"],
-        &["plaza", "transponder_number", "vehicle_id", "attribution", "amount_billed"],
+        &["id", "occurred_at", "plate", "vehicle_id", "agency", "amount", "customer_id"],
+        &["plaza", "transponder_number", "attribution", "amount_billed"],
     ),
     (
         "violation",
-        &["id", "summons_number", "issue_date", "plate", "amount_due", "customer_id"],
-        &["respond_by", "violation", "status", "vehicle_id", "amount_billed"],
+        &["id", "summons_number", "issue_date", "plate", "vehicle_id", "amount_due", "customer_id"],
+        &["respond_by", "violation", "status", "amount_billed"],
     ),
     ("lead", &["id", "source_channel", "status", "created_at"], &["customer_id"]),
     ("operator", &["id", "name", "role", "revoked_at"], &["last_used_at", "expires_at", "hint"]),
     ("audit_entry", &["id", "created_at", "actor", "action", "resource_id"], &["organization_id", "address"]),
+];
+
+/// Texts that people copy or that programs gave, in addition to email addresses, phone numbers and URLs: other texts are cut
+/// first.
+const COPIED: [&str; 11] = [
+    "plate",
+    "booking_id",
+    "invoice_number",
+    "credit_note_number",
+    "summons_number",
+    "transaction_id",
+    "transponder_number",
+    "issue_date",
+    "hint",
+    "event_type",
+    "action",
 ];
 
 /// One column of a list.
@@ -71,6 +87,15 @@ pub(crate) struct Column {
     pub(super) form: Form,
     /// Whether the table is not complete without it.
     pub(super) essential: bool,
+}
+
+/// What a text is for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum TextKind {
+    /// A name or a sentence: a person recognizes it by its beginning.
+    Words,
+    /// A person copies all of it.
+    Copied,
 }
 
 /// How a value is shown.
@@ -133,6 +158,26 @@ impl Column {
     /// Whether the column has ids, which stand on a line of their own where there is no room.
     pub(super) fn is_id(&self) -> bool {
         self.name() == "id" || self.form == Form::IdIn
+    }
+
+    /// Whether the values are texts, of which a narrow terminal shows the beginning. `None`: they are never cut.
+    pub(super) fn text(&self) -> Option<TextKind> {
+        let named = matches!(self.form, Form::Name | Form::NameIn | Form::EventTypes);
+        match self.field.kind {
+            _ if named => Some(TextKind::Words),
+            _ if self.form != Form::Text => None,
+            Kind::Email | Kind::Phone | Kind::Url => Some(TextKind::Copied),
+            Kind::Text(_) | Kind::Name(_) if COPIED.contains(&self.name()) => Some(TextKind::Copied),
+            Kind::Id | Kind::Reference(_) | Kind::Integer(..) | Kind::Percent => None,
+            Kind::Boolean | Kind::Date | Kind::Word(_) | Kind::Currency | Kind::Language => None,
+            _ => Some(TextKind::Words),
+        }
+    }
+
+    /// The column that makes this one unnecessary in the rows that have a value there. A toll that was read by transponder
+    /// has no plate, but the server knows its vehicle.
+    pub(super) fn instead_of(&self) -> Option<&'static str> {
+        (self.form == Form::Name && self.name() == "vehicle_id").then_some("plate")
     }
 
     /// The field's name in JSON.

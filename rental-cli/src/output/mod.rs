@@ -3,6 +3,7 @@
 mod clock;
 pub(crate) mod columns;
 pub(crate) mod jq;
+mod layout;
 mod nested;
 mod pager;
 pub(crate) mod progress;

@@ -3,7 +3,8 @@
 use crate::{
     output::{
         clock::Clock,
-        columns::{self, Column, Form, NOTHING},
+        columns::{self, Column, Form, NOTHING, TextKind},
+        layout::{GAP, Layout, Need, layout},
         nested,
         style::{self, Paint},
     },
@@ -13,10 +14,13 @@ use rental_core::schema::{Kind, ResourceSpec};
 use std::borrow::Cow;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// Maximum width of a cell on a terminal, in columns. Longer text is truncated.
+/// Maximum width of a name or sentence on a terminal, in columns. Longer text is cut.
 const CELL_MAX: usize = 40;
+/// Width down to which texts are cut where there is no room.
+const CELL_LEAST: usize = 14;
 /// Space between two columns.
-const GAP: &str = "  ";
+const SPACE: &str = "  ";
+const _: () = assert!(SPACE.len() == GAP);
 
 /// One row: the text of each column, `None` for `null`.
 pub(crate) type Row = Vec<Option<String>>;
@@ -44,50 +48,42 @@ pub(crate) struct Table {
 }
 
 /// Formats a table of at most `width` terminal columns; without a width, of all columns. If the essential columns do not
-/// fit beside the id, which is the first column, the ids of each row have a line of their own under it.
+/// fit beside the id, which is the first column, the ids of each row have a line of their own under it. If they do not fit
+/// then, the longest texts are cut.
 pub(crate) fn aligned(columns: &[Column], rows: &[Row], width: Option<usize>, paint: Paint) -> Table {
-    let widths: Vec<usize> = (0..columns.len())
-        .map(|at| {
-            let cells = rows.iter().map(|row| cell(&columns[at], row, at).width());
-            cells.chain([heading(&columns[at]).width()]).max().unwrap_or(0)
-        })
-        .collect();
     // Columns that are empty in every row are left out, unless somebody chose them.
-    let filled = |at: usize| width.is_none() || rows.iter().any(|row| row[at].is_some());
-    let wanted: Vec<usize> = (0..columns.len()).filter(|at| filled(*at)).collect();
-    let needed = |from: usize| {
-        let all = wanted.iter().skip(from).filter(|at| columns[**at].essential);
-        all.map(|at| widths[*at] + GAP.len()).sum::<usize>().saturating_sub(GAP.len())
-    };
-    let room = width.unwrap_or(usize::MAX);
-    let id_first = wanted.first() == Some(&0) && columns.first().is_some_and(|column| column.name() == "id");
-    let below = id_first && wanted.len() > 1 && needed(0) > room;
-    let (mut shown, mut hidden, mut used) = (Vec::new(), 0, 0);
-    let (under, beside): (Vec<usize>, Vec<usize>) = wanted.into_iter().partition(|at| below && columns[*at].is_id());
-    for at in beside {
-        let needed = widths[at] + if shown.is_empty() { 0 } else { GAP.len() };
-        // What is not essential is not shown in the place of what is.
-        let may_be_shown = columns[at].essential || hidden == 0;
-        if shown.is_empty() || (may_be_shown && used + needed <= room) {
-            used += needed;
-            shown.push(at);
-        } else {
-            hidden += usize::from(columns[at].essential);
-        }
-    }
+    let filled = |at: &usize| width.is_none() || rows.iter().any(|row| row[*at].is_some());
+    let needs: Vec<(usize, Need)> = (0..columns.len()).filter(filled).map(|at| (at, need(columns, rows, at))).collect();
+    let Layout { beside, under, hidden } = layout(&needs, width.unwrap_or(usize::MAX));
     let mut text = String::new();
-    let heads = shown.iter().map(|at| (heading(&columns[*at]), widths[*at], columns[*at].right()));
+    let heads = beside.iter().map(|(at, width)| (cut(&heading(&columns[*at]), *width), *width, columns[*at].right()));
     push_line(&mut text, heads, |text| paint.with(style::HEADING, text));
     for row in rows {
-        let cells = shown.iter().map(|at| (cell(&columns[*at], row, *at), widths[*at], columns[*at].right()));
+        let cells =
+            beside.iter().map(|(at, width)| (cut(cell(&columns[*at], row, *at), *width), *width, columns[*at].right()));
         push_line(&mut text, cells, |text| paint.status(text));
-        if below {
+        if !under.is_empty() {
             let ids = under.iter().filter(|at| row[**at].is_some()).map(|at| cell(&columns[*at], row, *at));
-            let ids = ids.collect::<Vec<_>>().join(GAP);
-            text.push_str(&format!("{GAP}{}\n", paint.with(style::DIM, &ids)));
+            let ids = ids.collect::<Vec<_>>().join(SPACE);
+            text.push_str(&format!("{SPACE}{}\n", paint.with(style::DIM, &ids)));
         }
     }
     Table { text, hidden }
+}
+
+/// What a column of these rows needs.
+fn need(columns: &[Column], rows: &[Row], at: usize) -> Need {
+    let column = &columns[at];
+    let head = heading(column).width();
+    let width = rows.iter().map(|row| cell(column, row, at).width()).chain([head]).max().unwrap_or(0);
+    let instead = column.instead_of().and_then(|name| columns.iter().position(|other| other.name() == name));
+    let is_essential = column.essential
+        && instead.is_none_or(|other| rows.iter().any(|row| row[other].is_none() && row[at].is_some()));
+    let text = column.text();
+    let is_copied = text == Some(TextKind::Copied);
+    let most = if text.is_none() || (is_copied && is_essential) { width } else { width.min(CELL_MAX) };
+    let least = if text.is_none() { width } else { most.min(CELL_LEAST.max(head)) };
+    Need { width: most, least, is_copied, is_essential, is_id: column.is_id() }
 }
 
 /// Formats rows without a description under their names: in at most `width` columns of a terminal, else tab-separated. What
@@ -102,7 +98,7 @@ pub(crate) fn plain(names: &[&str], rows: &[Vec<String>], width: Option<usize>, 
     let width = |at: usize| rows.iter().map(|row| cell(row, at).width()).chain([names[at].width()]).max().unwrap_or(0);
     let (mut shown, mut below, mut used) = (Vec::new(), Vec::new(), 0);
     for (at, width) in (0..names.len()).map(width).enumerate() {
-        let needed = width + if shown.is_empty() { 0 } else { GAP.len() };
+        let needed = width + if shown.is_empty() { 0 } else { GAP };
         if shown.is_empty() || used + needed <= room {
             used += needed;
             shown.push((at, width));
@@ -118,7 +114,7 @@ pub(crate) fn plain(names: &[&str], rows: &[Vec<String>], width: Option<usize>, 
         push_line(&mut text, cells, |text| paint.status(text));
         for at in &below {
             let Some(value) = given(row, *at) else { continue };
-            let lines = wrapped(GAP, &format!("{}: {value}", names[*at].replace('_', " ")), room);
+            let lines = wrapped(SPACE, &format!("{}: {value}", names[*at].replace('_', " ")), room);
             text.extend(lines.lines().map(|line| paint.with(style::DIM, line) + "\n"));
         }
     }
@@ -161,8 +157,8 @@ fn heading(column: &Column) -> String {
     label.replace('_', " ").to_uppercase()
 }
 
-fn cell(column: &Column, row: &Row, at: usize) -> String {
-    cut(row[at].as_deref().unwrap_or_else(|| columns::absent(column.form)), CELL_MAX)
+fn cell<'r>(column: &Column, row: &'r Row, at: usize) -> &'r str {
+    row[at].as_deref().unwrap_or_else(|| columns::absent(column.form))
 }
 
 /// The text, of which at most `room` columns are shown.
@@ -187,7 +183,7 @@ fn push_line(text: &mut String, cells: impl Iterator<Item = (String, usize, bool
         let padding = width.saturating_sub(cell.width());
         let (before, after) = if right { (padding, 0) } else { (0, padding) };
         // Padding after a cell is written before the next cell, so that no line ends in spaces.
-        let gap = if at > 0 { GAP.len() } else { 0 };
+        let gap = if at > 0 { GAP } else { 0 };
         line.push_str(&" ".repeat(due + gap + before));
         line.push_str(&paint(&cell));
         due = after;
@@ -319,8 +315,15 @@ mod tests {
 
     #[test]
     fn long_texts_are_cut_to_their_width() {
-        let text = cell(&of_pipe(&vehicle::SPEC)[0], &vec![Some("東".repeat(40))], 0);
-        assert!(text.ends_with('…') && text.width() <= CELL_MAX, "{text}");
+        let rental = format!(
+            r#"{{"id":"{LONG}","vehicle_id":"{0}","customer_id":"{0}","start_date":"2026-06-01","end_date":"2026-06-05","final_price":400,"currency":"USD","status":"COMPLETED"}}"#,
+            "東".repeat(40)
+        );
+        for (room, cut) in [(200, "東".repeat(19)), (80, "東".repeat(7))] {
+            let Table { text, hidden } = table(&rental::SPEC, &[&rental], room);
+            assert!(hidden == 0 && text.contains(&(cut + "… ")) && text.contains("  400.00 USD\n"), "{room}: {text}");
+            assert!(text.lines().all(|line| line.width() <= room), "{room}: {text}");
+        }
     }
 
     #[test]

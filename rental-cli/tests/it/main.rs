@@ -31,6 +31,8 @@ mod login;
 #[cfg(test)]
 mod output;
 #[cfg(test)]
+mod narrow;
+#[cfg(test)]
 mod raw;
 #[cfg(test)]
 mod requests;
