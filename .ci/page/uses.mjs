@@ -40,6 +40,17 @@ async function search(page, check) {
     ["daily_rate", "vehicle.daily_rate", "/docs/vehicles#vehicle.daily_rate"],
     ["vehicle_unavailable", "vehicle_unavailable", "/docs/errors#vehicle_unavailable"],
     ["invoice.paid", "invoice.paid", "/docs/webhooks#invoice.paid"],
+    ["signature", "Verify before you trust the body", "/docs/webhooks#verifying"],
+    ["webhook signature", "Verify before you trust the body", "/docs/webhooks#verifying"],
+    ["service-signature", "Service-Signature", "/docs/webhooks#header.Service-Signature"],
+    ["verify", "Verify before you trust the body", "/docs/webhooks#verifying"],
+    ["pagination", "Lists", "/docs#lists"],
+    ["Idempotency-Key", "Idempotency-Key", "/docs#header.Idempotency-Key"],
+    ["retry", "Retries", "/docs#retries"],
+    ["retries", "Retries", "/docs#retries"],
+    ["etag", "ETag", "/docs#header.ETag"],
+    ["if-match", "If-Match", "/docs#header.If-Match"],
+    ["rate limit", "RateLimit", "/docs#header.RateLimit"],
   ]) {
     const [first] = await found(page, words);
     check(first?.includes(title), `"${words}" found ${first}`);

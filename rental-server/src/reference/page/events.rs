@@ -3,12 +3,12 @@
 use super::{
     book::Book,
     fields::fields,
-    markup::{array, block, description, inline, object, pretty, text},
+    markup::{block, description, inline, object, pretty, text},
+    sections::{DELIVERIES, header_anchor, headers_of_deliveries},
 };
 use crate::endpoint::camel;
 use maud::{Markup, html};
 use rental_core::resources::event;
-use serde_json::Value;
 
 /// How the clients verify a delivery.
 const VERIFYING: &[(&str, &str, &str)] = &[
@@ -34,17 +34,17 @@ const VERIFYING: &[(&str, &str, &str)] = &[
 /// The content of the page.
 pub(super) fn content(book: &Book<'_>) -> Markup {
     let webhooks = &book.document["webhooks"];
-    let first = object(webhooks).next().map_or(&Value::Null, |(_, item)| &item["post"]);
     html! {
         h1 { "Webhooks" }
-        p {
-            "The server sends each event as a POST to the webhook endpoints of your organization. Answer with any 2xx within 10 \
-             seconds, or it is sent again. Deliveries are at least once: recognize repeats by the id of the event."
-        }
+        p id="deliveries" { (DELIVERIES) }
         h2 id="headers" { a href="#headers" { "Headers" } }
         ul class="fields" {
-            @for header in array(&first["parameters"]) {
-                li { p class="name" { code { (text(&header["name"])) } } p { (description(header)) } }
+            @for header in headers_of_deliveries(book) {
+                @let name = text(&header["name"]);
+                li id=(header_anchor(name)) {
+                    p class="name" { a href={"#" (header_anchor(name))} { code { (name) } } }
+                    p { (description(header)) }
+                }
             }
         }
         h2 id="verifying" { a href="#verifying" { "Verify before you trust the body" } }

@@ -3,6 +3,7 @@
 use super::{
     book::{Book, Chapter},
     markup::{block, description, inline, text},
+    sections::{basics, headers},
     try_it::{Setup, form},
 };
 use maud::{Markup, html};
@@ -111,7 +112,24 @@ pub(super) fn content<'d>(book: &Book<'d>) -> Markup {
         }
         section {
             h2 id="basics" { a href="#basics" { "What holds for every request" } }
-            @for paragraph in text(&info["description"]).split("\n\n") { p { (inline(paragraph)) } }
+            @for paragraph in basics(book) {
+                // The heading has that anchor.
+                p id=[(paragraph.anchor != "basics").then_some(&paragraph.anchor)] { (inline(paragraph.text)) }
+            }
+        }
+        section {
+            h2 id="headers" { a href="#headers" { "Headers" } }
+            ul class="fields" {
+                @for header in headers(book) {
+                    li id=(header.anchor()) {
+                        p class="name" {
+                            a href={"#" (header.anchor())} { code { (header.name) } }
+                            " " small { @if header.of_requests { "of requests" } @else { "of responses" } }
+                        }
+                        p { (inline(header.description)) }
+                    }
+                }
+            }
         }
     }
 }

@@ -13,6 +13,7 @@ mod layout;
 mod markup;
 mod problems;
 mod search;
+mod sections;
 mod try_it;
 
 use crate::http::files::Files;

@@ -125,13 +125,14 @@ async function loadEntries() {
   return entries;
 }
 
-/** How well an entry fits: higher is better, 0 is not at all. Every word must be in it. */
-function score([kind, title, text], words) {
-  const [name, rest] = [title.toLowerCase(), text.toLowerCase()];
-  let sum = { page: 4, operation: 3, event: 2, error: 2, field: 1 }[kind];
+/** How well an entry fits: higher is better, 0 is not at all. Every word must be in it, or be another word for it. */
+function score([kind, title, text, , others = ""], words) {
+  const [name, rest, synonyms] = [title.toLowerCase(), `${text} ${others}`.toLowerCase(), others.split(" ")];
+  let sum = { page: 4, operation: 3, section: 3, event: 2, error: 2, header: 2, field: 1 }[kind];
   for (const word of words) {
     if (name === word || name.split(".").at(-1) === word) sum += 30;
     else if (name.startsWith(word)) sum += 20;
+    else if (synonyms.includes(word)) sum += 24;
     else if (name.includes(word)) sum += 12;
     else if (rest.includes(word)) sum += 4;
     else return 0;

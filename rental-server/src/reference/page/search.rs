@@ -1,10 +1,12 @@
-//! What the search of the pages looks through, as JSON: `[kind, title, text, address]` for each entry.
+//! What the search of the pages looks through, as JSON: `[kind, title, text, address]` for each entry, and behind them other
+//! words that people search for, if there are any.
 
 use super::{
     book::{Book, Chapter},
     fields::Shape,
     markup::{anchor, object, text},
     problems,
+    sections::{Section, header_anchor, headers, headers_of_deliveries, of_guide, of_webhooks},
 };
 use crate::http::problem::catalogue::CATALOGUE;
 use serde_json::{Value, json};
@@ -21,6 +23,7 @@ pub(super) fn index(book: &Book<'_>, for_operators: bool) -> String {
             entries.push(json!(["operation", operation.summary(), route, format!("{path}#{id}")]));
         }
     }
+    entries.extend(prose(book));
     entries.push(json!(["page", "Webhooks", "Events that the server sends", "/docs/webhooks"]));
     entries.extend(object(&book.document["webhooks"]).map(|(name, item)| {
         json!(["event", name, text(&item["post"]["description"]), format!("/docs/webhooks#{name}")])
@@ -34,6 +37,27 @@ pub(super) fn index(book: &Book<'_>, for_operators: bool) -> String {
         entries.extend(fields(book, chapter));
     }
     Value::Array(entries).to_string()
+}
+
+/// The sections of the first page and of the page about webhooks, and the headers.
+fn prose(book: &Book<'_>) -> Vec<Value> {
+    let section = |path: &str, one: Section<'_>| {
+        let text = one.text.replace("**", "");
+        json!(["section", one.title, text, format!("{path}#{}", one.anchor), one.words])
+    };
+    let mut entries: Vec<Value> = of_guide(book).into_iter().map(|one| section("/docs", one)).collect();
+    entries.extend(of_webhooks().into_iter().map(|one| section("/docs/webhooks", one)));
+    let header = |path: &str, name: &str, about: &str, words: &str| {
+        json!(["header", name, about, format!("{path}#{}", header_anchor(name)), words])
+    };
+    entries.extend(headers(book).iter().map(|one| header("/docs", one.name, one.description, "header")));
+    let of_deliveries = headers_of_deliveries(book).iter();
+    entries.extend(
+        of_deliveries.map(|one| {
+            header("/docs/webhooks", text(&one["name"]), text(&one["description"]), "header webhook delivery")
+        }),
+    );
+    entries
 }
 
 /// The fields of the resource of a chapter, and the parameters of its operations.

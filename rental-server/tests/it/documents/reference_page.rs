@@ -57,21 +57,54 @@ fn everything_that_the_search_finds_is_there() {
     let server = Server::shared();
     let pages = pages();
     let document = whole();
-    let index = |path: &str| -> Vec<[String; 4]> {
+    let index = |path: &str| -> Vec<Vec<String>> {
         let reply = Connection::open(&server.address).send("GET", path, &[], b"");
         serde_json::from_slice(&reply.body).expect("entries")
     };
     let (public, all) = (index("/docs/search.json"), index("/docs/admin/search.json"));
-    for [_, title, _, address] in public.iter().chain(&all) {
+    for entry in public.iter().chain(&all) {
+        let [_, title, _, address, ..] = &entry[..] else { panic!("{entry:?}") };
         let (target, anchor) = split(address);
         let page = pages.0.get(&target).unwrap_or_else(|| panic!("{title}: {address}"));
         assert!(anchor.is_none_or(|anchor| anchors(page).contains(&anchor)), "{title}: {address}");
     }
-    let of = |entries: &[[String; 4]], kind: &str| entries.iter().filter(|entry| entry[0] == kind).count();
+    let of = |entries: &[Vec<String>], kind: &str| entries.iter().filter(|entry| entry[0] == kind).count();
     assert_eq!(of(&all, "operation"), operations(&document).len());
     assert_eq!(of(&public, "event"), EVENT_NAMES.len());
     assert!(of(&public, "error") > 25 && of(&public, "field") > 150, "{}", public.len());
     assert!(!public.iter().any(|entry| entry[3].contains("admin")), "operators have an index of their own");
+}
+
+/// What people look for in the prose and among the headers. `.ci/page/check` types these words in a browser.
+#[test]
+fn the_search_finds_the_prose_and_the_headers() {
+    let server = Server::shared();
+    let reply = Connection::open(&server.address).send("GET", "/docs/search.json", &[], b"");
+    let entries: Vec<Vec<String>> = serde_json::from_slice(&reply.body).expect("entries");
+    for (words, address) in [
+        ("signature", "/docs/webhooks#verifying"),
+        ("webhook signature", "/docs/webhooks#header.Service-Signature"),
+        ("verify", "/docs/webhooks#verifying"),
+        ("pagination", "/docs#lists"),
+        ("idempotency-key", "/docs#header.Idempotency-Key"),
+        ("idempotency-key", "/docs#retries"),
+        ("retry", "/docs#retries"),
+        ("retries", "/docs#retries"),
+        ("retry", "/docs/webhooks#deliveries"),
+        ("etag", "/docs#header.ETag"),
+        ("etag", "/docs#lost-updates"),
+        ("bearer", "/docs#basics"),
+        ("if-none-match", "/docs#header.If-None-Match"),
+        ("retry-after", "/docs#header.Retry-After"),
+    ] {
+        // As the script of the pages does: every word is in the title, in the text, or is another word for it.
+        let fits = |entry: &&Vec<String>| {
+            let searched = [&entry[1..3], &entry[4..]].concat().join(" ").to_lowercase();
+            words.split(' ').all(|word| searched.contains(word))
+        };
+        let found: Vec<&str> = entries.iter().filter(fits).map(|entry| entry[3].as_str()).collect();
+        assert!(found.contains(&address), "{words}: {found:?}");
+    }
 }
 
 #[test]

@@ -1,0 +1,136 @@
+//! The parts of the pages that are prose: their titles and anchors, and what the search knows of them.
+
+use super::{
+    book::Book,
+    markup::{anchor, array, object, text},
+};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// A part of a page with an anchor of its own.
+pub(super) struct Section<'d> {
+    pub(super) anchor: String,
+    pub(super) title: String,
+    /// Markdown.
+    pub(super) text: &'d str,
+    /// Other words that people search for.
+    pub(super) words: String,
+}
+
+/// Words that people search for and that the text of a section does not have, by its anchor.
+const WORDS: &[(&str, &str)] = &[
+    ("first-booking", "guide tutorial quickstart getting started"),
+    ("clients", "sdk library package install typescript python curl"),
+    ("basics", "authentication authorization bearer key"),
+    ("lists", "pagination paging page cursor limit sync updated"),
+    ("retries", "retry idempotency idempotent repeat duplicate"),
+    ("lost-updates", "etag concurrency optimistic locking conflict revision if-match"),
+    ("amounts", "money currency decimal timezone null"),
+    ("errors", "problem status code request-id"),
+    ("deliveries", "retry retries retried delivery repeat duplicate timeout"),
+    ("verifying", "signature hmac secret webhook authenticity"),
+    ("headers", "webhook"),
+    ("event", "webhook payload body"),
+    ("types", "webhook events list"),
+];
+
+/// The other words for the section of this anchor.
+fn words(anchor: &str) -> &'static str {
+    WORDS.iter().find(|(known, _)| *known == anchor).map_or("", |(_, words)| words)
+}
+
+impl<'d> Section<'d> {
+    fn new(anchor: &str, title: &str, text: &'d str) -> Self {
+        Self { anchor: anchor.to_owned(), title: title.to_owned(), text, words: words(anchor).to_owned() }
+    }
+}
+
+/// What holds for every request, in paragraphs. A paragraph is named by what it emphasizes first, such as **Lists**; one that
+/// emphasizes nothing belongs to the section as a whole.
+pub(super) fn basics<'d>(book: &Book<'d>) -> Vec<Section<'d>> {
+    let paragraphs = text(&book.document["info"]["description"]).split("\n\n");
+    let section = |paragraph: &'d str| {
+        let emphasized: Vec<&str> = paragraph.split("**").skip(1).step_by(2).collect();
+        let Some(title) = emphasized.first() else {
+            return Section::new("basics", "What holds for every request", paragraph);
+        };
+        let mut section = Section::new(&title.to_lowercase().replace(' ', "-"), title, paragraph);
+        section.words = format!("{} {}", emphasized.join(" ").to_lowercase(), section.words);
+        section
+    };
+    paragraphs.map(section).collect()
+}
+
+/// The parts of the first page.
+pub(super) fn of_guide<'d>(book: &Book<'d>) -> Vec<Section<'d>> {
+    let mut sections = vec![
+        Section::new("first-booking", "Your first booking", "Key, days, customer and booking, step by step"),
+        Section::new("clients", "Clients", "Packages for TypeScript and Python, `rental-cli`, curl"),
+    ];
+    sections.extend(basics(book));
+    sections
+}
+
+/// The parts of the page about webhooks.
+pub(super) fn of_webhooks() -> Vec<Section<'static>> {
+    vec![
+        Section::new("deliveries", "Deliveries", DELIVERIES),
+        Section::new("headers", "Headers of a delivery", "Signature, id and type of the event"),
+        Section::new("verifying", "Verify before you trust the body", "The signature of a delivery, with the clients"),
+        Section::new("event", "The event", "The members of the body of a webhook"),
+        Section::new("types", "Event types", "Every type with an example of its payload"),
+    ]
+}
+
+/// How deliveries are sent.
+pub(super) const DELIVERIES: &str = "The server sends each event as a POST to the webhook endpoints of your organization. \
+    Answer with any 2xx within 10 seconds, or it is sent again. Deliveries are at least once: recognize repeats by the id of the \
+    event.";
+
+/// A header of requests or responses of the API.
+pub(super) struct Header<'d> {
+    pub(super) name: &'d str,
+    pub(super) description: &'d str,
+    /// Whether clients send it.
+    pub(super) of_requests: bool,
+}
+
+impl Header<'_> {
+    /// Its place on the first page.
+    pub(super) fn anchor(&self) -> String {
+        header_anchor(self.name)
+    }
+}
+
+/// The place of a header on a page.
+pub(super) fn header_anchor(name: &str) -> String {
+    format!("header.{}", anchor(name))
+}
+
+/// The headers of requests and responses of the API for organizations, by name.
+pub(super) fn headers<'d>(book: &Book<'d>) -> Vec<Header<'d>> {
+    let mut headers = BTreeMap::new();
+    let mut add = |name: &'d str, value: &'d Value, of_requests| {
+        let description = text(&value["description"]);
+        headers.entry(name).or_insert(Header { name, description, of_requests });
+    };
+    for operation in book.chapters.iter().filter(|one| !one.for_operators).flat_map(|one| &one.operations) {
+        for parameter in array(&operation.value["parameters"]).iter().map(|one| book.resolve(one)) {
+            if parameter["in"] == "header" {
+                add(text(&parameter["name"]), parameter, true);
+            }
+        }
+        for (_, response) in object(&operation.value["responses"]) {
+            for (name, header) in object(&book.resolve(response)["headers"]) {
+                add(name, book.resolve(header), false);
+            }
+        }
+    }
+    headers.into_values().collect()
+}
+
+/// The headers of a delivery.
+pub(super) fn headers_of_deliveries<'d>(book: &Book<'d>) -> &'d [Value] {
+    let first = object(&book.document["webhooks"]).next();
+    first.map_or(&[], |(_, item)| array(&item["post"]["parameters"]))
+}
