@@ -39,7 +39,7 @@ export async function watched(context) {
     const text = message.text();
     const expected = /Failed to load resource: the server responded with a status of [45]|net::ERR_FAILED/;
     if (message.type() === "error" && !expected.test(text)) holds(false, `${at()} complained: ${text}`);
-    if (/Content Security Policy/.test(text)) holds(false, `${at()}: ${text}`);
+    if (/Content Security Policy|[Pp]assword/.test(text)) holds(false, `${at()}: ${text}`);
   });
   page.on("request", (request) => {
     const url = request.url();

@@ -60,7 +60,8 @@ fn header(book: &Book<'_>, page: &Page<'_>) -> Markup {
                     aria-expanded="false" aria-controls="found" aria-autocomplete="list" aria-keyshortcuts="/" data-index=(index);
                 ul id="found" role="listbox" aria-label="Results" hidden {}
             }
-            div class="secret js" {
+            // A form, as browsers and password managers expect around a password. The script keeps it from being sent.
+            form class="secret js" {
                 label for="secret" { (label) }
                 input id="secret" type="password" autocomplete="off" spellcheck="false" placeholder=(example)
                     data-secret=(secret) aria-describedby="secret-state";

@@ -65,6 +65,7 @@ secretInput.addEventListener("change", () => {
   fillExamples();
   checkSecret();
 });
+secretInput.form.addEventListener("submit", (event) => event.preventDefault());
 one("#forget").addEventListener("click", () => {
   remember(secretKind, "");
   fillExamples();
@@ -131,8 +132,8 @@ function score([kind, title, text, , others = ""], words) {
   let sum = { page: 4, operation: 3, section: 3, event: 2, error: 2, header: 2, field: 1 }[kind];
   for (const word of words) {
     if (name === word || name.split(".").at(-1) === word) sum += 30;
-    else if (name.startsWith(word)) sum += 20;
     else if (synonyms.includes(word)) sum += 24;
+    else if (name.startsWith(word)) sum += 20;
     else if (name.includes(word)) sum += 12;
     else if (rest.includes(word)) sum += 4;
     else return 0;
