@@ -82,7 +82,9 @@ pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &S
                 json.push(object.get().to_owned());
                 continue;
             }
-            clear += u64::from(record.text("verdict").as_deref() == Some("clear"));
+            // What an invoice bills keeps its customer: `suggest --attach` leaves it alone.
+            let is_billed = record.text("billed").as_deref() == Some("true");
+            clear += u64::from(record.text("verdict").as_deref() == Some("clear") && !is_billed);
             let row = Row {
                 candidates: candidates(object.get()),
                 twin: twin(object.get(), record.text("currency").as_deref()),

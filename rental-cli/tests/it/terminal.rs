@@ -133,18 +133,28 @@ fn progress_is_a_line_that_goes_away() {
 
 #[test]
 fn a_review_says_how_many_are_clear_and_how_to_attach_them() {
-    let row = |verdict: &str| {
-        format!(r#"{{"id":"t","verdict":"{verdict}","reason":"R.","amount":4.5,"currency":"USD","candidates":[]}}"#)
+    let row = |(verdict, billed): &(&str, bool)| {
+        format!(
+            r#"{{"id":"t","verdict":"{verdict}","billed":{billed},"reason":"R.","amount":4.5,"currency":"USD","candidates":[]}}"#
+        )
     };
-    let run = |verdicts: &[&str]| {
-        let rows: Vec<String> = verdicts.iter().map(|verdict| row(verdict)).collect();
+    let run = |group: &str, rows: &[(&str, bool)]| {
+        let rows: Vec<String> = rows.iter().map(row).collect();
         let page = format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{}]}}"#, rows.join(","));
-        let args = ["tolls", "review", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"];
+        let args = [group, "review", "--organization", "0190d0f2-7c3a-7cc0-8000-000000000000"];
         plain(&FakeServer::new(vec![ok(&page)]), &args, 140)
     };
-    let shown = run(&["clear", "unclear", "clear"]);
-    assert!(shown.contains("2 of them are clear: attach them with `rental-cli tolls suggest --attach`"), "{shown}");
-    assert!(!run(&["unclear"]).contains("clear:"));
+    for group in ["tolls", "violations"] {
+        let shown = run(group, &[("clear", false), ("unclear", false), ("clear", false), ("clear", true)]);
+        let note = format!("2 of them are clear: attach them with `rental-cli {group} suggest --attach`");
+        assert!(shown.contains("4 ") && shown.contains(&note), "{shown}");
+        assert!(!run(group, &[("unclear", false)]).contains("clear:"));
+        let shown = run(group, &[("clear", true)]);
+        assert!(
+            shown.contains("to look at") && !shown.contains("clear:"),
+            "`suggest` leaves what is billed alone: {shown}"
+        );
+    }
 }
 
 /// A page of one row to look at.
