@@ -10,7 +10,7 @@ use crate::{
     text::word,
 };
 use rental_core::{
-    resources::{Resource, credit_note::CreditNote, invoice::Invoice, specs, vehicle},
+    resources::{Resource, credit_note::CreditNote, invoice::Invoice, organization, specs, vehicle},
     schema::ResourceSpec,
 };
 
@@ -193,6 +193,22 @@ fn number(spec: &ResourceSpec) -> Option<&'static str> {
 pub(crate) fn names_of(plural: &str, record: &Record) -> Vec<String> {
     let fields = specs().find(|spec| spec.plural == plural).map(fields).unwrap_or_default();
     fields.into_iter().filter_map(|field| record.text(field)).filter(|name| !name.is_empty()).collect()
+}
+
+/// Whether people name the objects of a collection, so that it is worth a request to look one up.
+pub(crate) fn is_named(plural: &str) -> bool {
+    let is_organization = plural == organization::SPEC.plural;
+    is_organization || specs().find(|spec| spec.plural == plural).is_some_and(|spec| !fields(spec).is_empty())
+}
+
+/// Which half of the API has the objects of a collection by their ids.
+pub(crate) fn access(plural: &str) -> Access {
+    let named = specs().find(|spec| spec.plural == plural).and_then(|spec| naming(spec.object));
+    match named {
+        _ if plural == organization::SPEC.plural => Access::Operator,
+        Some(naming) => naming.access,
+        None => Access::Organization,
+    }
 }
 
 /// Whether a command takes the vehicle of this object as its name. `None`: no object of this resource is named by its vehicle.

@@ -6,7 +6,7 @@ use crate::{
         request::Request,
         upload::{self, Source},
     },
-    commands::{candidates, collection, fields, group::with_examples, session::Session},
+    commands::{candidates, collection, fields, group::with_examples, mentions::Mentions, session::Session},
     config::private_file,
     edge,
     failure::Failure,
@@ -18,6 +18,7 @@ use rental_core::{
     resources::organization,
 };
 use std::{
+    io::{self, IsTerminal as _},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -180,18 +181,25 @@ fn show(json: &str, currency: Option<&str>, session: &Session) -> Result<(), Fai
         None => (name, text),
     });
     session.out.fields(&shown.collect::<Vec<_>>())?;
-    let review = record.list("review");
+    let (review, errors) = (record.list("review"), record.list("errors"));
+    let message = |row: &Record| row.text("message").unwrap_or_default();
+    let messages: Vec<String> =
+        [&review, &errors].into_iter().flat_map(|rows| rows.iter().take(MOST_SHOWN)).map(message).collect();
+    let mut mentions = Mentions::new(&session.api);
+    // A log of a script gets the text of the response, as everywhere.
+    if session.out.has_notes() && io::stderr().is_terminal() {
+        mentions.learn(messages.iter().map(String::as_str));
+    }
     for row in review.iter().take(MOST_SHOWN) {
         let text = |name| row.text(name).unwrap_or_default();
-        session.out.note(&format!("row {} {}", text("row"), text("message")));
+        session.out.note(&format!("row {} {}", text("row"), mentions.named(&text("message"))));
     }
     if review.len() > MOST_SHOWN {
         session.out.note(&format!("only the first {MOST_SHOWN} of these rows are shown, --json lists more"));
     }
-    let errors = record.list("errors");
     for error in errors.iter().take(MOST_SHOWN) {
         let text = |name| error.text(name).unwrap_or_default();
-        session.out.note(&format!("row {}: {}", text("row"), text("message")));
+        session.out.note(&format!("row {}: {}", text("row"), mentions.named(&text("message"))));
     }
     let invalid = record.text("invalid").unwrap_or_default();
     if errors.len() > MOST_SHOWN {

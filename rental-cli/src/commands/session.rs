@@ -22,10 +22,7 @@ use crate::{
     },
 };
 use clap::ArgMatches;
-use rental_core::{
-    resources::{organization, spec_of},
-    schema::ResourceSpec,
-};
+use rental_core::{resources::spec_of, schema::ResourceSpec};
 use serde_json::value::RawValue;
 use std::{cell::OnceCell, collections::BTreeSet, io::IsTerminal, time::Duration};
 
@@ -96,24 +93,29 @@ impl Session {
         Ok(json)
     }
 
-    /// Prints an object, with the names of the objects that `--columns` asks for.
+    /// Prints an object, with the names of the objects that `--columns` asks for; without it a terminal shows the names of
+    /// all objects that it refers to beside their ids.
     pub(crate) fn show(&self, json: &str) -> Result<(), Failure> {
-        if self.out.json || self.out.chosen().is_empty() {
+        let chosen = self.out.chosen();
+        if self.out.json || (chosen.is_empty() && !self.out.is_terminal()) {
             return self.out.object(json);
         }
         let record = Record::read(json)?;
         let spec = record.text("object").and_then(|object| spec_of(&object));
-        let asked = spec.into_iter().flat_map(|spec| {
-            let chosen = self.out.chosen().iter();
-            chosen.filter_map(move |name| columns::reference(spec, name))
-        });
-        let wanted: BTreeSet<_> =
-            asked.filter_map(|field| record.text(field.name).zip(references::plural(field, &record))).collect();
-        // Only operators read organizations, and only keys of organizations all other objects.
-        let (of_operators, own) = wanted.into_iter().partition(|(_, plural)| plural == organization::SPEC.plural);
+        let asked = |spec: &'static ResourceSpec| match chosen {
+            [] => columns::named_beside(spec, &record),
+            chosen => {
+                let fields = chosen.iter().filter_map(|name| columns::reference(spec, name));
+                fields.filter_map(|field| record.text(field.name).zip(references::plural(field, &record))).collect()
+            }
+        };
+        let wanted = spec.map(asked).unwrap_or_default().into_iter().filter(|(_, plural)| by_field::is_named(plural));
+        // Only operators read organizations and what they manage, and only keys of organizations all other objects.
+        let (of_operators, own): (BTreeSet<_>, BTreeSet<_>) =
+            wanted.partition(|(_, plural)| by_field::access(plural) == Access::Operator);
         let mut names = Names::default();
         for (access, wanted) in [(Access::Operator, of_operators), (Access::Organization, own)] {
-            let mut found = LookUp::new(&self.api, access);
+            let mut found = LookUp::called(&self.api, access, |_, record| references::recognized(record));
             found.find(wanted);
             names.extend(found.names);
         }

@@ -277,6 +277,13 @@ pub(crate) fn of_terminal(spec: &'static ResourceSpec) -> Vec<Column> {
         .collect()
 }
 
+/// The objects that a terminal names beside their ids in one object, by id and collection.
+pub(crate) fn named_beside(spec: &'static ResourceSpec, record: &Record) -> Vec<(String, String)> {
+    let listed = of_terminal(spec);
+    let is_listed = |field: &FieldSpec| listed.iter().any(|column| column.is_name() && column.name() == field.name);
+    references::named_beside(spec, record, is_listed)
+}
+
 /// The columns that `--columns` names.
 pub(crate) fn chosen(spec: &'static ResourceSpec, names: &[String]) -> Vec<Column> {
     let column = |name: &String| {

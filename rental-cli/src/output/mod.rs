@@ -125,7 +125,7 @@ impl Output {
         self.object_with(json, &Names::default())
     }
 
-    /// The same with the names of the objects that the chosen columns show.
+    /// The same with the names of the objects that the chosen columns show, or that a terminal shows beside their ids.
     pub(crate) fn object_with(&self, json: &str, names: &Names) -> Result<(), Failure> {
         if self.json {
             return self.json(json);
@@ -134,7 +134,14 @@ impl Output {
         // Summaries, such as `import`, have no description.
         let spec = record.text("object").and_then(|object| spec_of(&object));
         let fields: Vec<_> = match &self.columns[..] {
-            [] => record.fields().collect(),
+            [] => {
+                let field = |name: &str| spec.and_then(|spec| spec.field(name));
+                let beside = |name: &str, text: String| match field(name) {
+                    Some(field) => references::beside(field, &text, names),
+                    None => text,
+                };
+                record.fields().map(|(name, text)| (name.clone(), text.map(|text| beside(&name, text)))).collect()
+            }
             columns => {
                 let is_secret =
                     |name: &str| SECRETS.contains(&name) && spec.is_none_or(|spec| spec.field(name).is_none());

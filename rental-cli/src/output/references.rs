@@ -3,7 +3,7 @@
 use crate::output::record::Record;
 use rental_core::{
     resources::spec_of,
-    schema::{FieldSpec, Kind},
+    schema::{FieldSpec, Kind, ResourceSpec},
 };
 use std::collections::HashMap;
 
@@ -56,6 +56,44 @@ pub(crate) fn plural(field: &FieldSpec, record: &Record) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// The objects that the page of one object names beside their ids, by id and collection: those that its fields refer to, and
+/// those that its list names. Of a list of ids this is the last one, so that no field costs more than one request.
+pub(super) fn named_beside(
+    spec: &ResourceSpec,
+    record: &Record,
+    is_listed: impl Fn(&FieldSpec) -> bool,
+) -> Vec<(String, String)> {
+    let found = |field: &FieldSpec| {
+        let text = record.text(field.name)?;
+        match field.kind {
+            Kind::References(object) => Some((ids(&text)?.pop()?, spec_of(object)?.plural.to_owned())),
+            Kind::Reference(_) => Some((text, plural(field, record)?)),
+            _ if is_listed(field) => Some((text, plural(field, record)?)),
+            _ => None,
+        }
+    };
+    spec.fields.iter().filter_map(found).collect()
+}
+
+/// The value of a field with the names of the objects whose ids it has: `ID (White Tesla)`.
+pub(super) fn beside(field: &FieldSpec, text: &str, names: &Names) -> String {
+    let named = |id: &str| names.get(id).map_or_else(|| id.to_owned(), |name| format!("{id} ({name})"));
+    match field.kind {
+        Kind::References(_) => match ids(text) {
+            Some(ids) if ids.iter().any(|id| names.get(id).is_some()) => {
+                ids.iter().map(|id| named(id)).collect::<Vec<_>>().join(", ")
+            }
+            _ => text.to_owned(),
+        },
+        _ => named(text),
+    }
+}
+
+/// The ids of a list.
+fn ids(json: &str) -> Option<Vec<String>> {
+    serde_json::from_str(json).ok()
 }
 
 /// What a person calls an object.

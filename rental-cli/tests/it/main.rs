@@ -14,6 +14,8 @@ mod config;
 #[cfg(test)]
 mod confirming;
 #[cfg(test)]
+mod details;
+#[cfg(test)]
 mod doctor;
 mod draft_all;
 #[cfg(test)]
@@ -29,9 +31,9 @@ mod lists;
 #[cfg(test)]
 mod login;
 #[cfg(test)]
-mod output;
-#[cfg(test)]
 mod narrow;
+#[cfg(test)]
+mod output;
 #[cfg(test)]
 mod raw;
 #[cfg(test)]
