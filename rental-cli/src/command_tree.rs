@@ -106,6 +106,12 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), Failure> {
                 .into(),
         ));
     }
+    if out.json && !columns.is_empty() {
+        return Err(Failure::Usage(
+            "--json prints every field, and --columns chooses columns of the table: use one of them; --jq chooses members of the JSON, such as --jq '.data[] | [.id, .name]'"
+                .into(),
+        ));
+    }
     let out = out.with_columns(columns);
     let out = if matches.get_flag("no_pager") { out.without_pager() } else { out };
     let Some(group) = GROUPS.iter().chain(SINGLE_COMMANDS).find(|group| group.name == name) else {

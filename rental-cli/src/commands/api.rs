@@ -3,7 +3,7 @@
 use crate::{
     client::{access::Access, request::Request},
     commands::{
-        candidates, collection,
+        candidates, collection, confirm,
         group::{Group, with_examples},
         session::Session,
     },
@@ -44,11 +44,14 @@ fn command() -> Command {
         .args([method, path, data, media])
         .arg(columns());
     with_examples(
-        collection::writing(command),
+        collection::writing(command).arg(
+            confirm::yes_on_terminal().help("Do not ask before a DELETE on a terminal; elsewhere nothing is asked"),
+        ),
         &[
             "rental-cli api GET '/v1/rentals?status=ACTIVE&limit=5' --jq '.data[].id'",
             r#"rental-cli api PATCH /v1/vehicles/ID --data '{"daily_rate":95}'"#,
             "rental-cli api GET /admin/v1/organizations",
+            "rental-cli api DELETE /admin/v1/webhook_endpoints/ID",
         ],
     )
 }
@@ -75,7 +78,11 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     } else if path.starts_with("/admin/v1/") {
         Access::Operator
     } else {
-        return Err(Failure::Usage(format!("{path} is not a path of the API: it starts with /v1/ or /admin/v1/")));
+        let meant = ["v1/", "admin/v1/"].iter().any(|half| path.starts_with(half));
+        let meant = if meant { format!("; write /{path}") } else { String::new() };
+        return Err(Failure::Usage(format!(
+            "{path} is not a path of the API: it starts with /v1/ or /admin/v1/{meant}"
+        )));
     };
     // The URL parser resolves these, so that the request would leave the half whose secret it carries.
     let location = path.split(['?', '#']).next().unwrap_or(path).to_ascii_lowercase().replace("%2e", ".");
@@ -85,6 +92,9 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let body = matches.get_one::<String>("data").map(|data| body(data)).transpose()?;
     if body.is_some() && method == Method::GET {
         return Err(Failure::Usage("a GET has no body: omit --data, or use POST, PUT or PATCH".into()));
+    }
+    if method == Method::DELETE {
+        confirm::confirm_on_terminal(matches, &format!("Send DELETE {path}, which nothing takes back"))?;
     }
     let media = collection::text(matches, "content_type");
     let request = Request::raw(method, access, path, body, media);

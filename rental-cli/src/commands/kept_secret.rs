@@ -146,8 +146,9 @@ pub(super) fn save(
     if is_first {
         profiles.choose(name);
     }
+    let is_default = is_first || profiles.current() == Some(name);
     profiles.save()?;
-    let how = if is_first { "it is the default".to_owned() } else { format!("use it with --profile {name}") };
+    let how = if is_default { "it is the default".to_owned() } else { format!("use it with --profile {name}") };
     session.out.note(&format!("profile {name} is saved; {how}"));
     Ok(())
 }

@@ -24,7 +24,8 @@ const SYNONYMS: &[(&[&str], &str)] = &[
     (&["profile", "profiles", "settings"], "config"),
     (&["completion"], "completions"),
     (&["ls", "all", "index", "search", "find"], "list"),
-    (&["show", "view", "read", "describe", "info"], "get"),
+    (&["show", "view", "read", "describe", "info", "status"], "get"),
+    (&["status", "info", "verify", "validate", "fsck"], "check"),
     (&["add", "new", "make", "insert"], "create"),
     (&["edit", "change", "set", "modify", "patch"], "update"),
     (&["rm", "remove", "del", "destroy", "drop"], "delete"),
@@ -60,8 +61,23 @@ pub(crate) fn with_tip(mut error: Error, mut tree: Command) -> Error {
     let command = named(&tree, &usage);
     match (error.kind(), error.get(ContextKind::InvalidSubcommand), error.get(ContextKind::InvalidArg)) {
         (ErrorKind::InvalidSubcommand, Some(ContextValue::String(word)), _) => {
-            if let Some(meant) = meant(word, command) {
-                error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![meant.to_owned()]));
+            match meant(word, command) {
+                Some(meant) => {
+                    error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![meant.to_owned()]));
+                }
+                // Of all commands there are too many for a line.
+                None if command.get_name() != tree.get_name()
+                    && error.get(ContextKind::SuggestedSubcommand).is_none() =>
+                {
+                    let known = command.get_subcommands().filter(|one| !one.is_hide_set()).map(Command::get_name);
+                    let tip = format!(
+                        "the commands of `{}` are {}",
+                        command.get_bin_name().unwrap_or_default(),
+                        known.collect::<Vec<_>>().join(", ")
+                    );
+                    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+                }
+                None => {}
             }
         }
         (ErrorKind::UnknownArgument, _, Some(ContextValue::String(flag))) => {

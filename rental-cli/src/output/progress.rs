@@ -2,14 +2,15 @@
 
 use crate::text::printable;
 use bytesize::ByteSize;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressState, ProgressStyle};
-use std::{fmt::Write, sync::OnceLock};
+use indicatif::{
+    BinaryBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressState, ProgressStyle,
+};
+use std::{fmt::Write, sync::OnceLock, time::Duration};
 
-const BYTES: &str = "{msg}: {binary_bytes}, {binary_bytes_per_sec}";
-const BYTES_OF: &str =
-    "{msg}: {binary_bytes} of {binary_total_bytes} ({percent} %), {binary_bytes_per_sec}, {eta} left";
-const COUNT: &str = "{human_pos} {msg}, {rate}/s";
-const COUNT_OF: &str = "{human_pos} of {human_len} {msg} ({percent} %), {rate}/s, {eta} left";
+const BYTES: &str = "{msg}: {binary_bytes}{speed}";
+const BYTES_OF: &str = "{msg}: {binary_bytes} of {binary_total_bytes} ({percent} %){speed}{rest}";
+const COUNT: &str = "{human_pos} {msg}{rate}";
+const COUNT_OF: &str = "{human_pos} of {human_len} {msg} ({percent} %){rate}{rest}";
 const BUSY: &str = "{msg}";
 
 /// Set by `--quiet` and `--json`.
@@ -49,10 +50,17 @@ impl Progress {
         let total = total.filter(|total| *total > 0);
         let template = if total.is_some() { with_total } else { without };
         let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        let style = style.with_key("rate", |state: &ProgressState, out: &mut dyn Write| {
-            // Writing to a string does not fail.
-            let _ = write!(out, "{:.0}", state.per_sec());
-        });
+        // Writing to a string does not fail.
+        let style = style
+            .with_key("speed", |state: &ProgressState, out: &mut dyn Write| {
+                let _ = out.write_str(&speed(state.per_sec()));
+            })
+            .with_key("rate", |state: &ProgressState, out: &mut dyn Write| {
+                let _ = out.write_str(&rate(state.per_sec()));
+            })
+            .with_key("rest", |state: &ProgressState, out: &mut dyn Write| {
+                let _ = out.write_str(&rest(state.per_sec(), state.eta()));
+            });
         let bar = ProgressBar::with_draw_target(total, target).with_style(style);
         Self(bar.with_message(printable(label)).with_finish(ProgressFinish::AndClear))
     }
@@ -78,6 +86,22 @@ impl Progress {
     }
 }
 
+/// Bytes in each second; nothing while they are not known.
+fn speed(per_sec: f64) -> String {
+    // Far below 2^53.
+    if per_sec < 1.0 { String::new() } else { format!(", {}/s", BinaryBytes(per_sec as u64)) }
+}
+
+/// Items in each second; nothing while they are not known.
+fn rate(per_sec: f64) -> String {
+    if per_sec < 0.5 { String::new() } else { format!(", {per_sec:.0}/s") }
+}
+
+/// The time that is left; nothing while the rate is not known.
+fn rest(per_sec: f64, left: Duration) -> String {
+    if per_sec < 0.5 { String::new() } else { format!(", {:#} left", HumanDuration(left)) }
+}
+
 /// Formats a size in powers of 1024: `512 B`, `3.2 MiB`.
 pub(crate) fn size(bytes: u64) -> String {
     ByteSize::b(bytes).to_string()
@@ -93,6 +117,17 @@ mod tests {
         {
             assert_eq!(size(bytes), text);
         }
+    }
+
+    #[test]
+    fn rate_and_rest_are_left_out_until_they_are_known() {
+        let left = Duration::from_secs(30);
+        assert_eq!((speed(0.0), rate(0.0), rest(0.0, left)), (String::new(), String::new(), String::new()));
+        assert_eq!((rate(0.4), rest(0.4, left)), (String::new(), String::new()));
+        assert_eq!(
+            (speed(2048.0), rate(12.4), rest(12.4, left)),
+            (", 2.00 KiB/s".into(), ", 12/s".into(), ", 30s left".into())
+        );
     }
 
     /// `Progress::new` falls back to another style if a template is invalid.

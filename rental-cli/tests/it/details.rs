@@ -1,7 +1,8 @@
-//! Names beside the ids of one object, and in the messages of an import. A pipe and JSON get what the server sent.
+//! Names beside the ids of one object, and in the messages of an import. A pipe and JSON get what the server sent. The progress
+//! of an import.
 
 use crate::{
-    fake_server::{FakeServer, ok},
+    fake_server::{FakeServer, Reply, ok},
     terminal::plain,
 };
 
@@ -81,4 +82,18 @@ fn the_failed_rows_of_an_import_name_invoices_by_their_numbers() {
     let piped = server.run(&args).stderr;
     assert!(piped.contains(&format!("row 14: This toll is billed on invoice {FIRST}.")), "{piped}");
     assert_eq!(server.asked().len(), 2, "a log has the text of the server");
+}
+
+#[test]
+fn the_progress_of_an_import_has_no_rate_before_it_is_known() {
+    let begun = "{\"object\":\"import_progress\",\"rows\":0,\"of\":100}\n".repeat(3);
+    let summary = r#"{"object":"import","received":100,"created":100,"invalid":0}"#;
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("tolls.csv");
+    std::fs::write(&file, "transaction_id\n").unwrap();
+    let answer = Reply::Slowly(format!("{begun}{summary}\n").into_bytes());
+    let server = FakeServer::new(vec![ok(r#"{"default_currency":"USD"}"#), answer]);
+    let shown = plain(&server, &["tolls", "import", "--organization", ID, file.to_str().unwrap()], 140);
+    assert!(shown.contains("0 of 100 rows (0 %)"), "{shown:?}");
+    assert!(!shown.contains("0/s") && !shown.contains(" left"), "{shown:?}");
 }

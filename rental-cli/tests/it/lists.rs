@@ -47,6 +47,12 @@ fn chosen_columns_are_printed_in_their_order_and_unknown_ones_refused() {
     let server = FakeServer::new(vec![page(1..3, false)]);
     let ran = server.run(&["vehicles", "list", "--columns", "daily_rate,id"]);
     assert_eq!(ran.stdout, "daily_rate\tid\n89.50\t1\n89.50\t2\n");
+    for command in [&["vehicles", "list"][..], &["vehicles", "get", "0190d0f2-7c3a-7cc0-8000-000000000001"]] {
+        let ran = server.run(&[command, &["--json", "--columns", "name"]].concat());
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "JSON has every field");
+        assert!(ran.stderr.contains("--jq chooses members"), "{}", ran.stderr);
+    }
+    assert_eq!(server.asked().len(), 1, "nothing was asked");
     let ran = server.run(&["vehicles", "list", "--columns", "daily_rat"]);
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("daily_rate"), "{}", ran.stderr);

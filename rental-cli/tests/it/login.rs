@@ -47,15 +47,16 @@ fn login_without_a_name_stores_in_the_profile_in_use() {
     let home = tempfile::tempdir().unwrap();
     let server = FakeServer::new(vec![ok(ME), ok(ME), ok(ME)]);
     let keys = home.path().join(".config/rental/keys");
-    for (args, file) in [
-        (&["login", "staging"][..], "staging.api-key"),
+    for (args, file, note) in [
+        (&["login", "staging"][..], "staging.api-key", "profile staging is saved; it is the default"),
         // The first profile is the default.
-        (&["login"], "staging.api-key"),
-        (&["login", "--profile", "other"], "other.api-key"),
+        (&["login"], "staging.api-key", "profile staging is saved; it is the default"),
+        (&["login", "--profile", "other"], "other.api-key", "profile other is saved; use it with --profile other"),
     ] {
         let _ = fs::remove_dir_all(&keys);
         let ran = with_stdin(&server, home.path(), args, "rk_live_typed\n");
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(ran.stderr.contains(note), "{}", ran.stderr);
         check_private(&keys.join(file), "rk_live_typed\n");
         assert_eq!(fs::read_dir(&keys).unwrap().count(), 1, "{args:?}");
     }

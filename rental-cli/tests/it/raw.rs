@@ -30,6 +30,10 @@ fn a_path_stays_in_its_half_and_below_the_base_url() {
         let ran = server.run(&["api", "GET", path]);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{path}");
     }
+    for (path, meant) in [("v1/me", "write /v1/me"), ("admin/v1/status", "write /admin/v1/status")] {
+        let ran = server.run(&["api", "GET", path]);
+        assert!(ran.code == Some(2) && ran.stderr.contains(meant), "{path}: {}", ran.stderr);
+    }
     assert_eq!(server.run(&["api", "GET", "/v1/x", "--data", "{}"]).code, Some(2));
     assert_eq!(server.run(&["api", "BREW", "/v1/x"]).code, Some(2));
     assert_eq!(server.asked().len(), 0);

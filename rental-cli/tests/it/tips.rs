@@ -17,13 +17,33 @@ fn a_word_of_another_program_leads_to_the_command() {
         (&["calendar-feeds", "rm", "1"], "delete"),
         (&["invoices", "cancel", "1"], "void"),
         (&["vehicels", "list"], "vehicles"),
+        (&["status"], "me"),
+        (&["store", "status"], "check"),
+        (&["master-key", "status"], "get"),
     ] {
         let ran = Ran::of(&mut cli(line));
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{line:?}");
         assert!(ran.stderr.contains(&format!("similar subcommand exists: '{meant}'")), "{line:?}: {}", ran.stderr);
     }
     let ran = Ran::of(&mut cli(&["vehicles", "rm", "1"]));
-    assert!(ran.code == Some(2) && !ran.stderr.contains("tip:"), "vehicles are not deleted: {}", ran.stderr);
+    assert!(ran.code == Some(2) && !ran.stderr.contains("similar"), "vehicles are not deleted: {}", ran.stderr);
+}
+
+#[test]
+fn a_word_that_means_nothing_leads_to_the_commands_of_the_group() {
+    for (line, tip) in [
+        (&["master-key", "xyzzy"][..], "the commands of `rental-cli master-key` are get, rotate"),
+        (
+            &["store", "xyzzy"],
+            "the commands of `rental-cli store` are backup, restore, copy, upgrade, check, repair, compact",
+        ),
+        (&["--json", "rentals", "xyzzy"], "the commands of `rental-cli rentals` are list, get, create, update"),
+        (&["config", "xyzzy"], "the commands of `rental-cli config` are "),
+    ] {
+        let ran = Ran::of(&mut cli(line));
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{line:?}");
+        assert!(ran.stderr.contains(tip), "{line:?}: {}", ran.stderr);
+    }
 }
 
 #[test]
