@@ -178,7 +178,8 @@ function open(option) {
 
 search.addEventListener("input", showFound);
 search.addEventListener("focus", loadEntries);
-search.addEventListener("blur", () => setTimeout(closeFound, 150));
+// Somebody who comes back at once sees the results of what is typed then.
+search.addEventListener("blur", () => setTimeout(() => { if (document.activeElement !== search) closeFound(); }, 150));
 found.addEventListener("pointerdown", (event) => { event.preventDefault(); open(event.target.closest("[data-address]")); });
 search.addEventListener("keydown", (event) => {
   const options = all("[data-address]", found);
