@@ -2,6 +2,7 @@
 //! number in [`SCHEMA_VERSION`].
 
 mod version_10;
+mod version_11;
 mod version_3;
 mod version_4;
 mod version_5;
@@ -24,9 +25,10 @@ const VERSIONS: &[Version] = &[
     version_8::VERSION,
     version_9::VERSION,
     version_10::VERSION,
+    version_11::VERSION,
 ];
 /// The description of the present version.
-const PRESENT: &str = include_str!("../../schema/v10.json");
+const PRESENT: &str = include_str!("../../schema/v11.json");
 
 const _: () = assert!(VERSIONS[VERSIONS.len() - 1].number == SCHEMA_VERSION, "the last step leads to SCHEMA_VERSION");
 

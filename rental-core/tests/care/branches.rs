@@ -234,6 +234,23 @@ fn several_bits_flipped_in_a_branch_of_a_closed_store_invent_no_row() {
     assert!(opened > 3, "{opened}");
 }
 
+/// The children have checksums of their own, so that a wrong bound costs none of their rows.
+#[test]
+fn several_bits_flipped_in_the_keys_of_a_branch_lose_no_row() {
+    let closed = Closed::of(60);
+    for number in &closed.branches {
+        let (start, page) = ((number + 1) * PAGE, closed.page(*number));
+        let children = count(page) + 1;
+        let ends = 8 + 24 * children;
+        let keys = ends + 4 * (children - 1);
+        let last = u32_at(page, ends + 4 * (children - 2));
+        for at in [keys + 1, (keys + last) / 2, last - 1] {
+            closed.write(|bytes| bytes[start + at] ^= 0x5F);
+            closed.loses_nothing(&format!("byte {at} of page {number}"));
+        }
+    }
+}
+
 #[test]
 fn a_store_without_a_row_that_can_be_read_is_never_replaced() {
     let closed = Closed::of(60);

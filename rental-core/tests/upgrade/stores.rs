@@ -15,7 +15,7 @@ use std::{
 };
 
 /// The fixtures.
-pub(crate) const STORES: [&str; 9] = ["v2", "v2-first", "v3", "v4", "v5", "v6", "v7", "v8", "v9"];
+pub(crate) const STORES: [&str; 10] = ["v2", "v2-first", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10"];
 pub(crate) const CACHE: usize = 8 << 20;
 
 pub(crate) type Rows = BTreeMap<Key, (Revision, Bytes)>;
@@ -78,7 +78,8 @@ pub(crate) fn rows_of(directory: &str) -> Rows {
 
 /// The schema version of a fixture.
 pub(crate) fn version_of(directory: &str) -> u64 {
-    directory[1..2].parse().unwrap()
+    let digits: String = directory.chars().skip(1).take_while(char::is_ascii_digit).collect();
+    digits.parse().unwrap()
 }
 
 /// Rows of a fixture in memory.

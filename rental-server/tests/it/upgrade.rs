@@ -316,7 +316,7 @@ fn a_disk_too_small_for_the_upgrade_is_noticed_before_it_begins() {
     assert!(rows(disk.path()) == before);
 }
 
-/// A byte in a key of a branch page: no row of its leaves is damaged, but a search for some of them fails.
+/// A byte in a key of a page with rows, of an index entry, which the upgrade derives again.
 #[test]
 fn a_file_with_damaged_pages_is_replaced_by_what_can_be_read_and_upgraded() {
     let whole = older();

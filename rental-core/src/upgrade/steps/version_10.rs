@@ -1,9 +1,6 @@
 //! The step from version 9 to version 10.
 //!
-//! Rentals that came back before their planned days have a look-up of their own. No record changes: every upgrade writes the derived
-//! rows of all records.
-//!
-//! An open invoice of which credit notes left nothing is not in the list by due date any more. The sweep of every
+//! An open invoice of which credit notes left nothing is not in the list by due date any more. No record changes: the sweep of every
 //! upgrade removes the index entry, because it belongs to no record any more.
 
 use crate::upgrade::version::Version;

@@ -129,7 +129,10 @@ fn what_was_credited_for_good_can_be_billed_again_later() {
     let path = format!("/v1/tolls/{mistake}");
     let give = || organization.patch(&path, &json!({"customer_id": right}));
     let refused = give().error(409, "invalid_request_error", "state_conflict");
-    assert!(refused["message"].as_str().unwrap().contains("`rental-cli credit-notes rebill` adds that later"), "{refused}");
+    assert!(
+        refused["message"].as_str().unwrap().contains("`rental-cli credit-notes rebill` adds that later"),
+        "{refused}"
+    );
     let again = || act(&organization, "credit_notes", &note["id"], "rebill", &Value::Null);
     let changed = again().ok();
     assert_eq!((&changed["lines"][0]["rebill"], &changed["lines"][1]["rebill"]), (&json!(true), &json!(false)));
