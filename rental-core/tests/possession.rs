@@ -117,37 +117,59 @@ proptest! {
     }
 }
 
-/// A rental of the vehicle, with the hours of its pickup and its return, which are recorded if they are given.
-fn completed(customer: u128, dates: [&str; 2], activated: Option<i64>, back: i64) -> Rental {
+/// A completed rental of the vehicle, with the hours of its pickup and its return, which are recorded if they are given.
+fn completed(customer: u128, dates: [Date; 2], hours: [Option<i64>; 2], zone: &str) -> Rental {
     let members = json!({
         "id": RentalId::from_u128(0), "object": "rental", "booking_id": null,
         "customer_id": CustomerId::from_u128(customer), "vehicle_id": VEHICLE, "start_date": dates[0], "end_date": dates[1],
         "rental_days": null, "pickup_type": null, "delivery_location": null, "final_price": 0, "currency": "USD",
-        "status": "COMPLETED", "damage_at_return": false, "activated_at": activated.map(time), "completed_at": time(back),
-        "vehicle_changed_at": null, "earlier_vehicles": [], "time_zone": "UTC", "amount_billed": 0, "invoice_ids": [],
+        "status": "COMPLETED", "damage_at_return": false, "activated_at": hours[0].map(time), "completed_at": hours[1].map(time),
+        "vehicle_changed_at": null, "earlier_vehicles": [], "time_zone": zone, "amount_billed": 0, "invoice_ids": [],
         "created_at": time(0), "updated_at": time(0),
     });
     serde_json::from_value(members).unwrap()
 }
 
-#[test]
-fn a_return_before_the_plan_is_read_behind_any_number_of_recorded_times() {
+/// A store with these rentals.
+fn store_of(rentals: impl IntoIterator<Item = Rental>) -> Memory {
     let (store, clock, organization) = (Memory::default(), Clock(AtomicU64::new(1)), organization());
-    let short = (0..12).map(|at| completed(1, ["2026-06-01", "2026-06-02"], Some(4 * at), 4 * at + 3));
-    let early = completed(2, ["2026-06-20", "2026-06-22"], None, 9 * 24);
-    for mut rental in short.chain([early]) {
+    for mut rental in rentals {
         rental.id = RentalId::from_uuid(clock.new_id());
         let made = wait(operations::insert(&store, &clock, &organization, rental, Batch::default())).unwrap();
         wait(store.commit(made.batch)).unwrap();
     }
+    store
+}
+
+/// The customers who come into question at an hour, when a person decides.
+fn unclear(store: &Memory, hour: i64, occasion: Occasion) -> Vec<CustomerId> {
+    let read = wait(rentals_around(store, organization().id, VEHICLE, time(hour))).unwrap();
+    let when = When { at: Some(time(hour)), ..When::default() };
+    let Verdict::Unclear(_, candidates) = decide(&read, VEHICLE, when, occasion) else { return Vec::new() };
+    candidates.iter().map(|candidate| candidate.customer).collect()
+}
+
+fn june(day: u32) -> Date {
+    Date::from_ymd(2026, 6, day).unwrap()
+}
+
+#[test]
+fn a_return_before_the_plan_is_read_behind_any_number_of_recorded_times() {
+    let short = |at: i64| completed(1, [june(1), june(2)], [Some(4 * at), Some(4 * at + 3)], "UTC");
+    let early = completed(2, [june(20), june(22)], [None, Some(9 * 24)], "UTC");
+    let store = store_of((0..12).map(short).chain([early]));
     // After the last of the short ones, and before the return of the early one.
-    let read = wait(rentals_around(&store, organization.id, VEHICLE, time(49))).unwrap();
-    let when = When { at: Some(time(49)), ..When::default() };
-    let verdict = decide(&read, VEHICLE, when, Occasion::Driving);
-    assert!(
-        matches!(&verdict, Verdict::Unclear(_, candidates) if candidates[0].customer == CustomerId::from_u128(2)),
-        "{verdict:?}"
-    );
+    assert_eq!(unclear(&store, 49, Occasion::Driving)[0], CustomerId::from_u128(2));
+}
+
+#[test]
+fn a_rental_is_read_until_the_end_of_the_day_after_its_return() {
+    // At the end of that day it is already the next one in UTC.
+    for days in 1..=20 {
+        let rental = completed(1, [june(21 - days), june(20)], [None, None], "Pacific/Pago_Pago");
+        let last_hour = 21 * 24 + 11 - 1;
+        assert_eq!(unclear(&store_of([rental]), last_hour, Occasion::Parking), [CustomerId::from_u128(1)], "{days}");
+    }
 }
 
 fn organization() -> Organization {
