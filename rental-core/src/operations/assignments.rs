@@ -25,6 +25,10 @@ use crate::{
 use bytes::Bytes;
 use serde_json::json;
 
+/// How long after the creation of a vehicle a number that another one has counts as mistyped when it is taken away: 30 days, in
+/// milliseconds.
+const CORRECTED_WITHIN: i64 = 30 * 86_400_000;
+
 /// The assignments of a vehicle as an operator sees them, also of a vehicle without a record of them, with their revision.
 ///
 /// # Errors
@@ -164,7 +168,8 @@ pub(super) async fn follow(
     let moved =
         |named: &Assignment| held.iter().any(|(owner, one)| *owner != vehicle && one.is_like(named) && tells(one));
     let list = known.as_ref().map_or_else(|| of_fields(was), |(_, all)| all.assignments.clone());
-    let rivals = rivals(store, organization.id, vehicle, (was, is)).await?;
+    let is_new = edge.now() < created_at(vehicle.uuid()).plus_millis(CORRECTED_WITHIN);
+    let rivals = if is_new { rivals(store, organization.id, vehicle, (was, is)).await? } else { Vec::new() };
     let mistaken = |gone: &Assignment| rivals.iter().any(|rival| rival.is_like(gone));
     let next = changed(list, (was, is), (moved, mistaken), edge.now());
     match known {
@@ -173,8 +178,9 @@ pub(super) async fn follow(
     }
 }
 
-/// What a vehicle loses and another vehicle has, since a time at which this one was not there. So this one was created with the
-/// number of another vehicle: whoever takes it away corrects a mistake. When the other vehicle got the number later, it moved.
+/// What a new vehicle loses and another vehicle has, since a time at which this one was not there. So this one was created with the
+/// number of another vehicle: whoever takes it away soon corrects a mistake. When the other vehicle got the number later, it moved.
+/// A plate of another state, or of none, is another plate.
 async fn rivals(
     store: &dyn Store,
     organization: OrganizationId,
@@ -187,7 +193,8 @@ async fn rivals(
         let held = holders(store, organization, &gone).await?.into_iter();
         // Ids rise with the time of creation.
         let is_earlier = |(owner, one): &Held| one.from.map_or(*owner < vehicle, |from| from < created);
-        let others = held.filter(|(owner, one)| *owner != vehicle && one.to.is_none());
+        let is_it = |one: &Assignment| one.to.is_none() && (gone.state.is_none() || one.is_same(&gone));
+        let others = held.filter(|(owner, one)| *owner != vehicle && is_it(one));
         rivals.extend(others.filter(is_earlier).map(|(_, one)| one));
     }
     Ok(rivals)

@@ -132,7 +132,7 @@ impl Assignment {
     }
 
     /// Whether both are the same tag or plate, of the same state.
-    fn is_same(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.is_like(other) && self.plate() == other.plate()
     }
 

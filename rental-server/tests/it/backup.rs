@@ -1,6 +1,6 @@
 //! Backups of a running server, over HTTP and with the command line, and what a rotten record does to one.
 
-use crate::support::{ADMIN_TOKEN, Connection, Server};
+use crate::support::{ADMIN_TOKEN, Connection, Server, flip};
 use rental_core::{
     check,
     store::{
@@ -156,13 +156,10 @@ fn a_rotten_record_is_a_500_that_names_it_in_the_log_and_nothing_else_suffers() 
     server.signal("TERM");
     assert_eq!(server.exit_code(), Some(0));
     let path = directory.path().join("store.redb");
-    let mut bytes = fs::read(&path).unwrap();
     // Wherever it lies: in the record, in its events, and in pages that are out of use.
-    let places: Vec<usize> =
-        bytes.windows(19).enumerate().filter(|(_, part)| part == b"the-color-that-rots").map(|(at, _)| at).collect();
-    places.iter().for_each(|at| bytes[*at] ^= 1);
-    fs::write(&path, bytes).unwrap();
-    let server = std::mem::ManuallyDrop::new(Server::start_on_file(directory.path(), &[]));
+    flip(&path, "the-color-that-rots");
+    let server = Server::start_on_file(directory.path(), &[]).expecting_errors("damaged");
+    let server = std::mem::ManuallyDrop::new(server);
     let organization = std::mem::ManuallyDrop::new(crate::support::Organization { server: &server, id, read, write });
     organization.get(&format!("/v1/vehicles/{rotten}")).error(500, "api_error", "data_damaged");
     organization.patch(&format!("/v1/vehicles/{rotten}"), &json!({"color": "red"})).error(

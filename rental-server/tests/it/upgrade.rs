@@ -318,7 +318,7 @@ fn a_disk_too_small_for_the_upgrade_is_noticed_before_it_begins() {
 
 /// A byte in a key of a page with rows, of an index entry, which the upgrade derives again.
 #[test]
-fn a_file_with_damaged_pages_is_replaced_by_what_can_be_read_and_upgraded() {
+fn a_file_with_a_flipped_bit_is_corrected_and_upgraded_and_one_that_lost_rows_waits_for_a_person() {
     let whole = older();
     drop(Server::start_on_file(whole.path(), &[]));
     let directory = older();
@@ -327,6 +327,19 @@ fn a_file_with_damaged_pages_is_replaced_by_what_can_be_read_and_upgraded() {
     let mut bytes = fs::read(&store).expect("a file");
     assert_eq!(bytes[341_522], 147);
     bytes[341_522] = 204;
+    fs::write(&store, bytes).expect("a file");
+    let damaged = fs::read(&store).expect("a file");
+    let ran = Command::new(env!("CARGO_BIN_EXE_rental-server"))
+        .args(["--listen", "127.0.0.1:0", "--store", &format!("redb:{}", store.display())])
+        .output()
+        .expect("it runs");
+    let told = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert_eq!(ran.status.code(), Some(1), "{told}");
+    assert!(told.contains("rows can be read, and `rental-cli store upgrade --keep-damaged` keeps them"), "{told}");
+    assert!(fs::read(&store).expect("a file") == damaged, "nothing was changed");
+    // One flipped bit is corrected.
+    let mut bytes = damaged;
+    bytes[341_522] = 147 ^ 4;
     fs::write(&store, bytes).expect("a file");
     let server = Server::start_on_file(directory.path(), &[]).expecting_errors("damaged");
     for words in ["the damaged file is kept as", "the store has schema version"] {

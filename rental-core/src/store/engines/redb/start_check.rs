@@ -18,7 +18,7 @@ pub(super) struct Damage;
 /// Reads a page; `None` when it is not as it was written.
 type Read<'r> = &'r dyn Fn(Named, Root) -> Option<Vec<u8>>;
 
-/// Most pages whose checksums are kept in memory: 24 bytes each.
+/// Most pages whose checksums are kept in memory, in two lists of 32 bytes for each.
 const MOST_AHEAD: usize = 1 << 18;
 
 /// Checks every page of all tables. Does not change the file.
@@ -33,6 +33,8 @@ pub(super) fn check(path: &Path, versions: Versions) -> Result<(), StoreError> {
     ) {
         Ok(pages) => pages,
         Err(refused @ Refused::NoVersion) => return Err(refused.of(path, "")),
+        // Else the opening that follows could get the file unchecked, once the other process has closed it.
+        Err(Refused::Other(in_use @ StoreError::InUse(_))) => return Err(in_use),
         Err(Refused::Everything | Refused::Other(_)) => return Ok(()),
     };
     let read = |page: Named, root: Root| pages.as_written(page, root.widths);
