@@ -178,8 +178,8 @@ pub(super) async fn follow(
     }
 }
 
-/// What a new vehicle loses and another vehicle has, since a time at which this one was not there. So this one was created with the
-/// number of another vehicle: whoever takes it away soon corrects a mistake. When the other vehicle got the number later, it moved.
+/// The assignments of other vehicles with a number that a new vehicle loses, when the other vehicle had the number before the new one
+/// was created. The new vehicle was then created with a number that it never had. A number that the other vehicle got later has moved.
 /// A plate of another state, or of none, is another plate.
 async fn rivals(
     store: &dyn Store,

@@ -1,4 +1,4 @@
-//! Flipped bits in the pages that lead to rows, in a file that was closed in order: its checksums are not checked when it is opened.
+//! Flipped bits in the pages that lead to rows, in a file that was closed in order. redb does not check its checksums; the start does.
 //! redb then finds rows at a wrong place, none, or panics. Nothing of it may keep the server from serving, or go on for ever.
 
 use crate::{

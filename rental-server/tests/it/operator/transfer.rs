@@ -303,13 +303,11 @@ fn a_line_that_needs_a_damaged_row_is_reported_and_stops_no_other() {
     let server = Server::start_on_file(directory.path(), &[]).expecting_errors("damaged");
     let organization = Organization { server: &server, id, read, write };
     // The rental is not there any more, and another one names the damaged customer.
-    // With the time in its id.
-    let other = &lost[..lost.len() - 4];
+    // Two other ids with the time in the id.
+    let mut others = ["0001", "0002", "0003"].map(|end| format!("{}{end}", &lost[..lost.len() - 4])).into_iter();
+    let [one, another] = [(); 2].map(|()| others.find(|id| *id != lost).expect("two of three differ"));
     let lines = body(&file).into_iter().flat_map(|line| match line.contains(&format!("\"id\":\"{lost}\"")) {
-        true => vec![
-            line.replace(&lost, &format!("{other}0001")),
-            line.replace(&lost, &format!("{other}0002")).replace(&sound, &damaged),
-        ],
+        true => vec![line.replace(&lost, &one), line.replace(&lost, &another).replace(&sound, &damaged)],
         false => vec![line],
     });
     let file = with_lines(&file, &lines.collect::<Vec<_>>());
@@ -320,7 +318,7 @@ fn a_line_that_needs_a_damaged_row_is_reported_and_stops_no_other() {
             assert!(error["message"].as_str().unwrap().contains("store repair"), "{error}");
         }
     }
-    organization.get(&format!("/v1/rentals/{other}0001")).ok();
+    organization.get(&format!("/v1/rentals/{one}")).ok();
 }
 
 #[test]

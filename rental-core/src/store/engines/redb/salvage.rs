@@ -11,7 +11,7 @@ use super::{
     row,
     tables::{ROWS, unavailable},
 };
-use crate::store::{Inspection as _, Key, SCHEMA_VERSION, Salvaged, StoreError};
+use crate::store::{Inspection as _, Key, SCHEMA_VERSION, Salvaged, StoreError, marks};
 use redb::{Builder, Database};
 use std::{
     fs::{self, File, TryLockError},
@@ -123,8 +123,9 @@ pub(super) fn salvage(
         return Err(needs_a_person(&path, &file::unreadable(&path, "its end")));
     }
     let lost = pages.count().saturating_sub(copied.rows);
-    // An upgrade removes what guards others, such as the nights of a rental that is lost.
-    let is_older = pages.schema_version() != SCHEMA_VERSION;
+    // An upgrade, also the rest of one that was interrupted, removes what guards others, such as the nights of a rental that is lost.
+    let is_half = pages.get(&marks::upgrade()).is_ok_and(|marker| marker.is_some());
+    let is_older = is_half || pages.schema_version() != SCHEMA_VERSION;
     if loss != Loss::Any && (lost.saturating_mul(ONE_IN) > copied.rows || (is_older && lost + copied.gaps > 0)) {
         let command = if is_older { "store upgrade --keep-damaged" } else { "store repair" };
         return Err(StoreError::DamagedStore(format!(

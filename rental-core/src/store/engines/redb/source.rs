@@ -63,7 +63,7 @@ impl Source for InFile {
     }
 }
 
-/// A file that is opened for reading alone. Its pages are checked by whoever opens it, who can then read damaged ones as they are.
+/// A file that is opened for reading alone. The caller checks its pages first, because a dry run also reads files with damaged pages.
 pub(super) struct Unchanged(pub(super) PathBuf, pub(super) usize);
 
 impl Source for Unchanged {
