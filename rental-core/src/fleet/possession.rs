@@ -222,11 +222,11 @@ impl<'r> Possession<'r> {
     }
 
     /// Ends this possession at the pickup of a later one. Only a pickup that follows from a recorded time ends one: plans are often
-    /// late. What was cancelled ends at a planned one, too.
+    /// late. What was cancelled ends at a planned one, too; a pickup that only follows from other rentals is none.
     fn end_at_next(&mut self, all: &[Self]) {
         let next = |other: &&Self| match other.pickup.recorded {
             true => self.began_before(other.pickup.earliest) || self.is_before(other),
-            false if self.is_cancelled() => self.begins_before(other),
+            false if self.is_cancelled() && !other.has_unknown_pickup() => self.begins_before(other),
             false => other.giving_back.recorded && self.is_before(other),
         };
         let certain = all.iter().filter(|other| other.is_certain_beside(self));
