@@ -57,7 +57,7 @@ pub(super) struct Decider<'v, 's, W> {
     lost_outbox: HashSet<Uuid>,
     /// Damaged claims of identities. The next round finds the objects with these identities.
     lost_identities: HashSet<Key>,
-    /// Organizations that lose a record on which attachments rest. What their tolls and violations rest on is marked.
+    /// Organizations that lose a record on which attachments rest. At the end, what their tolls and violations rest on is marked.
     unattributed: HashSet<OrganizationId>,
 }
 
@@ -77,6 +77,12 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
     /// Whether the round has put off the removal of a row, so that a settled round must follow.
     pub(super) fn has_put_off(&self) -> bool {
         self.put_off
+    }
+
+    /// Marks what the tolls and violations rest on that lost something, as they are after all other changes of the plan: so a plan that
+    /// continues an interrupted repair has the same marks.
+    pub(super) fn mark_unattributed(&self) {
+        self.unattributed.iter().for_each(|organization| self.mark_all(*organization));
     }
 
     /// Notes a row that the audit accepts, and plans rows that its record lost and that only damage tells of.
@@ -109,8 +115,8 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         let keeps = match row {
             Row::Record { organization, resource, id } => {
                 let is_repaired = self.record(organization, resource, id, key, sound, why);
-                if GROUNDS.contains(&resource) && !self.view.has(key) && self.unattributed.insert(organization) {
-                    self.mark_all(organization);
+                if GROUNDS.contains(&resource) && !self.view.has(key) {
+                    self.unattributed.insert(organization);
                 }
                 return is_repaired;
             }

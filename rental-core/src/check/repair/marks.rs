@@ -23,9 +23,8 @@ impl<W: Waiter> Decider<'_, '_, W> {
     /// damage.
     pub(super) fn mark_all(&self, organization: OrganizationId) {
         let why = "something that its tolls and violations rest on was damaged";
-        for vehicle in
-            self.view.keys_under(key::records(organization, &vehicle::SPEC)).iter().filter_map(|key| key.id())
-        {
+        let vehicles = self.view.keys_under(key::records(organization, &vehicle::SPEC));
+        for vehicle in vehicles.iter().filter(|key| self.view.has(key)).filter_map(|key| key.id()) {
             self.mark_if_unmarked(organization, Marked::vehicle(VehicleId::from_uuid(vehicle)), why);
         }
         for spec in [&toll::SPEC, &violation::SPEC] {
@@ -33,12 +32,13 @@ impl<W: Waiter> Decider<'_, '_, W> {
         }
     }
 
-    /// Marks the numbers that the objects of a resource name. It reads one index entry for each number and vehicle.
+    /// Marks the numbers that the objects of a resource name. Of each number and vehicle it reads the index entries up to the first one
+    /// that the plan does not remove.
     fn mark_named(&self, organization: OrganizationId, spec: &'static ResourceSpec, why: &str) {
         let mut rest = Span::under(automatic_look_ups().prefix(organization, spec));
         while let Some(entry) = self.view.first_key(&rest) {
             rest.from = entry.next();
-            let Some(marked) = decided_by(&entry) else { continue };
+            let Some(marked) = decided_by(&entry).filter(|_| self.view.has(&entry)) else { continue };
             rest.from = rest.from.max(automatic(organization, spec, marked, 0).to);
             if marked.as_vehicle().is_none() {
                 self.mark_if_unmarked(organization, marked, why);

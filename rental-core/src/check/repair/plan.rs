@@ -123,7 +123,10 @@ pub fn plan<W: Waiter>(
         plan.more = view.planned() >= MOST_CHANGES;
         settled = !view.take_progress();
         if plan.more || (settled && !decider.has_put_off()) {
-            break;
+            decider.mark_unattributed();
+            if plan.more || !view.take_progress() {
+                break;
+            }
         }
     }
     drop(decider);
