@@ -7,27 +7,24 @@ use crate::{
         Resource,
         organization::Organization,
         parse,
-        rental::{self, OPEN, Rental, RentalStatus, VehicleOut},
+        rental::{self, BACK_BEFORE_PLAN, OPEN, Rental, RentalStatus, VehicleOut},
     },
     rows::key,
-    schema::IndexPrefix,
-    store::{Follow, Key, Order, Record, Scanned, Span, Store, all_sound, key_of},
-    value::{Date, OrganizationId, RentalId, Timestamp, VehicleId, Zone},
+    store::{DamagedRow, Follow, Key, Order, Record, Scanned, Span, Store, StoreError, all_sound, get_one, key_of},
+    value::{Date, OrganizationId, RentalId, Timestamp, VehicleId},
 };
 use std::collections::HashMap;
 
 /// Most rentals that are read for one time. An open booking policy allows any number.
 pub(super) const MOST: usize = 100;
-/// Rentals in one read.
-const STEP: usize = 32;
 /// Rentals that nobody marked as handed over, or as given back, of which rentals on other days are read too.
-const DOUBTS: usize = 4;
+const MOST_DOUBTS: usize = 4;
 /// Rentals on such days that are read for one of them.
-const TELLING: usize = 8;
+const MOST_TELLING: usize = 8;
 /// Rentals with the latest recorded times that are read. A recorded pickup ends all possessions before it.
-const LATEST: usize = 4;
-/// Days before a time that reach over those of all time zones, in milliseconds.
-const TWO_DAYS: i64 = 2 * 86_400_000;
+const MOST_LATEST: usize = 4;
+/// Days before a day that reach over those of all time zones; and a parked vehicle can be ticketed on the day after its return.
+const DAYS_BEFORE: u32 = 2;
 
 /// Reads the rentals that decide who had a vehicle at a time: those whose customers may have had it within a day of it, and
 /// those with the latest recorded times until then. About 100 are read at most.
@@ -69,25 +66,17 @@ impl RentalsAround {
         let day = at.day_number();
         let [first, last] = outer_stays(organization, vehicle);
         let latest = latest_recorded(organization, vehicle, at);
-        let early = back_before_plan(organization, vehicle, at);
-        let mut found = store.scan_each(&[(first, 1), (last, 1), (latest, LATEST), (early, TELLING)]).await?;
-        let early = all_sound(found.pop().unwrap_or_default())?;
+        let mut found = store.scan_each(&[(first, 1), (last, 1), (latest, MOST_LATEST)]).await?;
         let latest = all_sound(found.pop().unwrap_or_default())?;
-        let mut rentals: Vec<Rental> = Vec::new();
-        for mut span in stays_within(store, organization, vehicle, (day, day + 1), &found).await? {
-            while rentals.len() < MOST {
-                let found = all_sound(store.scan(&span, STEP).await?)?;
-                for record in &found {
-                    rentals.push(parse::<Rental>(&record.key, &record.value)?);
-                }
-                let Some(last) = rentals.last().filter(|_| found.len() == STEP) else { break };
-                span.to = entry_of(organization, last, &span);
-            }
+        let classes = classes_of_stays(store, organization, vehicle, &found).await?;
+        let mut rentals = stays_within(store, organization, vehicle, (day, day + 1), &classes, MOST).await?;
+        if classes.contains(&BACK_BEFORE_PLAN) {
+            let early = all_sound(store.scan(&back_before_plan(organization, vehicle, day), MOST_TELLING).await?)?;
+            let early = unknown(store, organization, &rentals, &early).await?;
+            rentals.extend(early);
         }
-        let early = unknown(store, organization, &rentals, &early).await?;
-        rentals.extend(early);
-        for days in rentals.iter().filter_map(|one| telling_days(one, day)).take(DOUBTS).collect::<Vec<_>>() {
-            let telling = rentals_between(store, organization, vehicle, days, TELLING).await?;
+        for days in rentals.iter().filter_map(|one| telling_days(one, day)).take(MOST_DOUBTS).collect::<Vec<_>>() {
+            let telling = rentals_between(store, organization, vehicle, days, MOST_TELLING).await?;
             add_new(&mut rentals, telling);
         }
         let mut around = Self { of_day: rentals.len(), decisive: rentals.len(), rentals };
@@ -103,7 +92,7 @@ impl RentalsAround {
         vehicle: VehicleId,
         at: Timestamp,
     ) -> Result<(), Error> {
-        let latest = all_sound(store.scan(&latest_recorded(organization, vehicle, at), LATEST).await?)?;
+        let latest = all_sound(store.scan(&latest_recorded(organization, vehicle, at), MOST_LATEST).await?)?;
         self.choose(store, organization, &latest).await
     }
 
@@ -210,14 +199,9 @@ async fn rentals_between(
     (first, end): (u32, u32),
     most: usize,
 ) -> Result<Vec<Rental>, Error> {
-    let mut rentals: Vec<Rental> = Vec::new();
     let outer = store.scan_each(&outer_stays(organization, vehicle).map(|span| (span, 1))).await?;
-    for span in stays_within(store, organization, vehicle, (first, end), &outer).await? {
-        for record in all_sound(store.scan(&span, most.saturating_sub(rentals.len())).await?)? {
-            rentals.push(parse::<Rental>(&record.key, &record.value)?);
-        }
-    }
-    Ok(rentals)
+    let classes = classes_of_stays(store, organization, vehicle, &outer).await?;
+    stays_within(store, organization, vehicle, (first, end), &classes, most).await
 }
 
 /// The first day, by number, of the rentals that reach a day and whose pickup rentals of that day can tell: bookings that nobody
@@ -231,8 +215,7 @@ pub(crate) async fn first_booking(
     vehicle: VehicleId,
     day: u32,
 ) -> Result<Option<u32>, Error> {
-    let since = Date::from_day_number(day).map_or(Timestamp::LAST, |day| midnight(Zone::NEW_YORK, day));
-    if !store.scan(&back_before_plan(organization, vehicle, since), 1).await?.is_empty() {
+    if !store.scan(&back_before_plan(organization, vehicle, day), 1).await?.is_empty() {
         return Ok(Some(0));
     }
     let rentals = rentals_between(store, organization, vehicle, (day, day.saturating_add(1)), MOST).await?;
@@ -265,7 +248,7 @@ pub(crate) async fn rentals_of_days(
     let after = Span { from: place(day(end)), to: place(Timestamp::LAST), order: Order::Ascending, follow: None };
     for span in [latest_recorded(organization, vehicle, day(first)), after] {
         let span = Span { follow: follow(organization), ..span };
-        let found = all_sound(store.scan(&span, LATEST).await?)?;
+        let found = all_sound(store.scan(&span, MOST_LATEST).await?)?;
         let found = found.iter().map(|record| parse(&record.key, &record.value)).collect::<Result<_, _>>()?;
         add_new(&mut rentals, found);
     }
@@ -284,7 +267,7 @@ pub(crate) async fn vehicles_still_out(
     out: &[VehicleOut],
     now: Timestamp,
 ) -> Result<Vec<VehicleOut>, Error> {
-    let latest = |one: &VehicleOut| (latest_recorded(organization, one.vehicle, now), LATEST);
+    let latest = |one: &VehicleOut| (latest_recorded(organization, one.vehicle, now), MOST_LATEST);
     let scans: Vec<(Span, usize)> = out.iter().map(latest).collect();
     let mut seen: Vec<Vec<RentalId>> = Vec::with_capacity(out.len());
     for entries in store.scan_each(&scans).await? {
@@ -316,7 +299,7 @@ pub(crate) async fn vehicles_still_out(
         let mut of_vehicle: Vec<Rental> = ids(&at).iter().filter_map(|id| rentals.get(id)).cloned().collect();
         let since = rentals.get(&rental).filter(|_| is_due(&at)).and_then(|rental| telling_days(rental, today));
         if let Some(since) = since {
-            add_new(&mut of_vehicle, rentals_between(store, organization, vehicle, since, TELLING).await?);
+            add_new(&mut of_vehicle, rentals_between(store, organization, vehicle, since, MOST_TELLING).await?);
         }
         if is_still_out(&of_vehicle, vehicle, rental, now) {
             still_out.push(out[at]);
@@ -332,24 +315,17 @@ fn latest_recorded(organization: OrganizationId, vehicle: VehicleId, at: Timesta
     Span { from, to, order: Order::Descending, follow: None }
 }
 
-/// The look-up entries of the rentals of a vehicle that came back before their planned days, around an instant or after it. Nobody
+/// The look-up entries of the rentals of a vehicle that came back before their planned days, around a day or after it. Nobody
 /// recorded their pickup, so it can have been at any time before that return.
-fn back_before_plan(organization: OrganizationId, vehicle: VehicleId, at: Timestamp) -> Span {
-    let prefix = |time: Timestamp| rental::back_before_plan_look_up(vehicle, time).prefix(organization, &rental::SPEC);
-    let (from, to) = (prefix(at.plus_millis(-TWO_DAYS)), prefix(Timestamp::LAST));
+fn back_before_plan(organization: OrganizationId, vehicle: VehicleId, day: u32) -> Span {
+    let earliest = day.saturating_sub(DAYS_BEFORE);
+    let place = |class, start| rental::stay_look_up(vehicle, class, start).prefix(organization, &rental::SPEC);
+    let (from, to) = (place(BACK_BEFORE_PLAN, earliest), place(BACK_BEFORE_PLAN, u32::MAX));
     Span { from, to, order: Order::Ascending, follow: None }
 }
 
 fn follow(organization: OrganizationId) -> Option<Follow> {
     Some(Follow { prefix: key::records(organization, &rental::SPEC) })
-}
-
-/// The look-up entry of a rental, before which the next scan continues.
-fn entry_of(organization: OrganizationId, rental: &Rental, span: &Span) -> Key {
-    let entries = rental.effects().entries;
-    let place = |one: &IndexPrefix| one.entry(organization, &rental::SPEC, rental.id.uuid());
-    // If a concurrent write moved the entry of the rental, this class ends here.
-    entries.iter().map(place).find(|key| *key >= span.from && *key < span.to).unwrap_or_else(|| span.from.clone())
 }
 
 /// All stays of a vehicle, from the first class and from the last one.
@@ -361,39 +337,77 @@ fn outer_stays(organization: OrganizationId, vehicle: VehicleId) -> [Span; 2] {
 /// The stays of a vehicle of this class and of those behind it.
 fn stays_from(organization: OrganizationId, vehicle: VehicleId, class: u8) -> Span {
     let place = |class, start| rental::stay_look_up(vehicle, class, start).prefix(organization, &rental::SPEC);
-    Span { from: place(class, 0), to: place(OPEN, u32::MAX), order: Order::Ascending, follow: None }
+    Span { from: place(class, 0), to: place(BACK_BEFORE_PLAN, u32::MAX), order: Order::Ascending, follow: None }
 }
 
-/// The spans of stays that can contain one of some days, `[first, end)`. Class n has stays of 2^n to 2^(n+1)-1 days, so only
-/// those that begin at most so many days before can reach them. One day is added after them for days of other time zones, and two
-/// before them: a parked vehicle can be ticketed on the day after its return, which can be two days later in UTC.
+/// The classes in which a vehicle has stays, in order: most have a few. `outer` is what [`outer_stays`] found, one row of each; a
+/// class between them is found by the first entry behind the class before.
+async fn classes_of_stays(
+    store: &dyn Store,
+    organization: OrganizationId,
+    vehicle: VehicleId,
+    outer: &[Vec<Scanned>],
+) -> Result<Vec<u8>, Error> {
+    let place = rental::stay_look_up(vehicle, 0, 0).prefix(organization, &rental::SPEC);
+    // Before the day, which has 4 bytes, and its length.
+    let class_byte = place.as_bytes().len().saturating_sub(4 + 2 + 1);
+    let class_of = |rows: &Vec<Scanned>| rows.first().and_then(|row| key_of(row).as_bytes().get(class_byte).copied());
+    let mut outer = outer.iter().filter_map(class_of);
+    let (Some(mut class), Some(last)) = (outer.next(), outer.next()) else { return Ok(Vec::new()) };
+    let mut classes = vec![class];
+    while class < last {
+        let next = stays_from(organization, vehicle, class + 1);
+        let Some(found) = class_of(&store.scan(&next, 1).await?).filter(|found| *found > class) else { break };
+        classes.push(found);
+        class = found;
+    }
+    Ok(classes)
+}
+
+/// Reads the rentals of a vehicle whose stays reach some days, `[first, end)`; at most `most`. Class n has stays of 2^n to
+/// 2^(n+1)-1 days, so only those that begin at most so many days before can reach them. One day is added after them for days of
+/// other time zones, and [`DAYS_BEFORE`] before them.
 ///
-/// Most vehicles have stays of a few classes, and only for these there is a span. `outer` is what [`outer_stays`] found, one
-/// row of each; a class between them is found by the first entry behind the class before.
+/// # Errors
+/// The store is not available, or has an entry of a rental that is not there.
 async fn stays_within(
     store: &dyn Store,
     organization: OrganizationId,
     vehicle: VehicleId,
     (first, end): (u32, u32),
-    outer: &[Vec<Scanned>],
-) -> Result<Vec<Span>, Error> {
+    classes: &[u8],
+    most: usize,
+) -> Result<Vec<Rental>, Error> {
+    let limit = most.max(MOST);
+    let earliest = first.saturating_sub(DAYS_BEFORE);
     let place = |class: u8, start: u32| rental::stay_look_up(vehicle, class, start).prefix(organization, &rental::SPEC);
-    let of_class = |class: u8| {
-        let earliest = if class == OPEN { 0 } else { first.saturating_sub(2 << class.min(30)) };
-        let (from, to) = (place(class, earliest), place(class, end + 1));
-        Span { from, to, order: Order::Descending, follow: follow(organization) }
+    let of_class = |class: &u8| {
+        let from = if *class == OPEN { 0 } else { first.saturating_sub(2 << (*class).min(30)) };
+        let span =
+            Span { from: place(*class, from), to: place(*class, end + 1), order: Order::Descending, follow: None };
+        (span, limit)
     };
-    // Before the day, which has 4 bytes, and its length.
-    let class_byte = place(0, 0).as_bytes().len().saturating_sub(4 + 2 + 1);
-    let class_of = |rows: &Vec<Scanned>| rows.first().and_then(|row| key_of(row).as_bytes().get(class_byte).copied());
-    let mut classes = outer.iter().filter_map(class_of);
-    let (Some(mut class), Some(last)) = (classes.next(), classes.next()) else { return Ok(Vec::new()) };
-    let mut spans = vec![of_class(class)];
-    while class < last {
-        let next = stays_from(organization, vehicle, class + 1);
-        let Some(found) = class_of(&store.scan(&next, 1).await?).filter(|found| *found > class) else { break };
-        spans.push(of_class(found));
-        class = found;
+    let spans: Vec<(Span, usize)> = classes.iter().filter(|class| **class <= OPEN).map(of_class).collect();
+    let mut entries: Vec<Key> = Vec::new();
+    for found in store.scan_each(&spans).await? {
+        // With more of them it is not known which ones reach the days.
+        let are_all = found.len() < limit;
+        let reaches = |entry: &Key| rental::last_day_of_stay(entry).is_none_or(|last| earliest <= last);
+        let found = all_sound(found)?.into_iter().map(|entry| entry.key);
+        entries.extend(found.filter(|entry| !are_all || reaches(entry)));
     }
-    Ok(spans)
+    entries.truncate(most);
+    let records = key::records(organization, &rental::SPEC);
+    let place_of = |entry: &Key| Follow { prefix: records.clone() }.target(entry.as_bytes());
+    let places: Vec<Key> = entries.iter().filter_map(place_of).collect();
+    let mut rentals = Vec::with_capacity(places.len());
+    for (entry, found) in entries.into_iter().zip(store.get(&places).await?) {
+        match found {
+            Some(record) => rentals.push(parse::<Rental>(&record.key, &record.value)?),
+            // It may have been removed since its entry was read.
+            None if get_one(store, &entry).await?.is_none() => {}
+            None => return Err(StoreError::Damaged(DamagedRow::dangling(entry)).into()),
+        }
+    }
+    Ok(rentals)
 }

@@ -47,7 +47,8 @@ words! {
     }
 }
 
-/// The look-up of rentals by the days on which the customer may have had the vehicle: length class and first day.
+/// The look-up of rentals by the days on which the customer may have had the vehicle: length class, first and last day. Those that
+/// came back before their planned days are a class of their own, by the day of that return.
 const STAY: LookUpSpec = look_up(128, "stay");
 
 /// The look-up of rentals by the recorded pickup of the vehicle; by its recorded return when only that is known.
@@ -55,9 +56,6 @@ const RECORDED: LookUpSpec = look_up(129, "recorded");
 
 /// The look-up of rentals whose customers have the vehicle now: vehicle, and the last planned day.
 const OUT: LookUpSpec = look_up(130, "out");
-
-/// The look-up of rentals that came back before their planned days, by vehicle and time of that return. Few rentals are in it.
-const BACK_BEFORE_PLAN: LookUpSpec = look_up(131, "back_before_plan");
 
 /// The look-up of completed rentals of which something is left to bill.
 const UNBILLED: LookUpSpec = look_up(140, "unbilled");
@@ -181,7 +179,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         ordered_index(21, "start_date"),
         ordered_index(22, "end_date"),
     ],
-    look_ups: &[STAY, RECORDED, OUT, BACK_BEFORE_PLAN, UNBILLED],
+    look_ups: &[STAY, RECORDED, OUT, UNBILLED],
     usual_changes: &["status", "damage_at_return"],
 };
 
@@ -268,19 +266,22 @@ impl Rental {
     /// The stays of its vehicles: one for each vehicle, in the look-up of stays.
     fn stays(&self) -> Vec<IndexPrefix> {
         let Some((start, last)) = self.stay() else { return Vec::new() };
-        let look_up = |vehicle, last: Option<u32>| {
+        let entry = |vehicle, last: Option<u32>| {
             let class = last.map_or(OPEN, |last| (last + 1).saturating_sub(start).max(1).ilog2() as u8);
-            stay_look_up(vehicle, class, start)
+            stay_entry(vehicle, class, start, last.unwrap_or(u32::MAX))
         };
-        let mut stays = vec![look_up(self.vehicle_id, last)];
+        let mut stays = vec![entry(self.vehicle_id, last)];
         let mut seen = vec![self.vehicle_id];
         // The latest period of a vehicle comes first.
         for EarlierVehicle { vehicle_id, until } in self.earlier_vehicles.iter().rev() {
             if !seen.contains(vehicle_id) {
                 let planned = self.end_date.map_or(start, Date::day_number);
-                stays.push(look_up(*vehicle_id, Some(planned.max(until.day_number() + 1).max(start))));
+                stays.push(entry(*vehicle_id, Some(planned.max(until.day_number() + 1).max(start))));
                 seen.push(*vehicle_id);
             }
+        }
+        if let Some((vehicle, back)) = self.first_return().filter(|_| self.happened() && self.came_back_before_plan()) {
+            stays.push(stay_entry(vehicle, BACK_BEFORE_PLAN, back.day_number(), back.day_number()));
         }
         stays
     }
@@ -325,12 +326,6 @@ impl Rental {
         if self.happened() { self.periods().filter_map(of).collect() } else { Vec::new() }
     }
 
-    /// The entry of the look-up of rentals that came back before their planned days.
-    fn back_before_plan(&self) -> Option<IndexPrefix> {
-        let (vehicle, at) = self.first_return().filter(|_| self.happened() && self.came_back_before_plan())?;
-        Some(back_before_plan_look_up(vehicle, at))
-    }
-
     /// Whether its recorded times count: it was not only requested, and not cancelled.
     fn happened(&self) -> bool {
         !matches!(self.status, RentalStatus::New | RentalStatus::Cancelled)
@@ -345,6 +340,8 @@ pub fn unbilled_look_up() -> IndexPrefix {
 
 /// The length class of stays without a last day.
 pub const OPEN: u8 = 31;
+/// The class of rentals that came back before their planned days, behind all others. Few vehicles have one.
+pub(crate) const BACK_BEFORE_PLAN: u8 = 32;
 
 /// The last day of a rental without an end date, in the look-up of vehicles that are out.
 const NO_LAST_DAY: u32 = u32::MAX;
@@ -383,16 +380,22 @@ pub(crate) fn stay_look_up(vehicle: VehicleId, class: u8, start: u32) -> IndexPr
     STAY.of(&[vehicle.as_bytes(), &[class], &start.to_be_bytes()])
 }
 
+/// The look-up entry of a stay, without the rental.
+fn stay_entry(vehicle: VehicleId, class: u8, start: u32, last: u32) -> IndexPrefix {
+    STAY.of(&[vehicle.as_bytes(), &[class], &start.to_be_bytes(), &last.to_be_bytes()])
+}
+
+/// The last day of a stay, by number, from the key of its entry: it is before the id of the rental.
+#[must_use]
+pub(crate) fn last_day_of_stay(entry: &Key) -> Option<u32> {
+    let (before, _) = entry.as_bytes().split_last_chunk::<16>()?;
+    before.last_chunk().map(|last| u32::from_be_bytes(*last))
+}
+
 /// The look-up prefix of the rentals of `vehicle` with a recorded pickup, or only a recorded return, at a time.
 #[must_use]
 pub(crate) fn recorded_look_up(vehicle: VehicleId, at: Timestamp) -> IndexPrefix {
     RECORDED.of(&[vehicle.as_bytes(), &at.millis().to_be_bytes()])
-}
-
-/// The look-up prefix of the rentals that `vehicle` came back from at a time, before their planned days and without a recorded pickup.
-#[must_use]
-pub(crate) fn back_before_plan_look_up(vehicle: VehicleId, at: Timestamp) -> IndexPrefix {
-    BACK_BEFORE_PLAN.of(&[vehicle.as_bytes(), &at.millis().to_be_bytes()])
 }
 
 pub(super) fn dates_out_of_order() -> Error {
@@ -409,7 +412,7 @@ impl Resource for Rental {
 
     fn effects(&self) -> Effects {
         let unbilled = self.awaits_invoice().then(unbilled_look_up);
-        let single = self.out().into_iter().chain(self.back_before_plan()).chain(unbilled);
+        let single = self.out().into_iter().chain(unbilled);
         let entries = self.stays().into_iter().chain(self.recorded()).chain(single).collect();
         let charge = Charge { customer: Some(self.customer_id), amount: self.final_price, billed: self.billed() };
         Effects { holds: self.holds(), entries, charge: Some(charge), grounds: self.grounds(), ..Effects::default() }

@@ -35,6 +35,9 @@ use std::{
 };
 use uuid::Uuid;
 
+/// Candidates of a suggestion that a response shows.
+const MOST_CANDIDATES: usize = 20;
+
 /// The endpoints for tolls or violations.
 pub(super) fn endpoints<T: Attributable>() -> Vec<Endpoint> {
     let (plural, many) = (T::SPEC.plural.replace('_', " "), camel(T::SPEC.plural));
@@ -217,7 +220,7 @@ fn row(spec: &ResourceSpec, id: Option<Uuid>, vehicle: Option<VehicleId>, verdic
     json!({
         "object": "suggestion", "resource": spec.object, "id": id, "verdict": word, "reason": reason,
         "vehicle_id": vehicle, "rental_id": clear.map(|one| one.rental), "customer_id": clear.map(|one| one.customer),
-        "attached": attached, "candidates": candidates.iter().take(20).map(shown).collect::<Vec<_>>(),
+        "attached": attached, "candidates": candidates.iter().take(MOST_CANDIDATES).map(shown).collect::<Vec<_>>(),
     })
 }
 
