@@ -22,10 +22,10 @@ use tokio::{
     time::Sleep,
 };
 
-/// How long the server reads after the last response, at most.
-const LONGEST: Duration = Duration::from_secs(2);
+/// How long the server reads after a response, at most.
+pub(super) const LONGEST: Duration = Duration::from_secs(2);
 /// How many bytes it reads and drops, at most.
-const MOST_BYTES: usize = 32 << 20;
+pub(super) const MOST_BYTES: usize = 32 << 20;
 /// Bytes of one read.
 const PART: usize = 16 << 10;
 

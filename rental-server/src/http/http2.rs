@@ -1,7 +1,7 @@
 //! HTTP/2, over TLS only: many requests on one connection, all of them bounded.
 //!
-//! A response that is sent before its request was read ends with RST_STREAM(NO_ERROR) (RFC 9113, 8.1); the `h2` crate sends
-//! it when the body is dropped. A shutdown sends GOAWAY, and the requests in flight are finished.
+//! What a client still sends after an early response is read and dropped; see [`ReadToItsEnd`]. A shutdown sends GOAWAY, and the
+//! requests in flight are finished.
 
 use crate::{
     http::{
@@ -9,6 +9,7 @@ use crate::{
         serve::{Service, respond},
         serving::{InFlightPart, MAX_HEAD, Shared, answer, to_its_end},
         traffic::Traffic,
+        unread::ReadToItsEnd,
     },
     shares::Share,
     turns::Member,
@@ -47,10 +48,11 @@ where
     S: Service,
     I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let Shared { service, requests, drained, .. } = shared;
+    let Shared { service, requests, closing, drained, .. } = shared;
     let (seen, share) = (Arc::clone(&traffic), Arc::<Share>::default());
     let answers = service_fn(move |request: Request<Incoming>| {
         let part = requests.try_take(address.as_ref(), &share);
+        let request = request.map(|body| ReadToItsEnd::new(body, Arc::clone(&closing)));
         let (call, response) = answer(&service, &seen, request);
         let service = Arc::clone(&service);
         async move {

@@ -21,6 +21,7 @@ mod serving;
 pub(crate) mod streamed;
 pub(crate) mod tls;
 mod traffic;
+mod unread;
 pub(crate) mod upgrading;
 mod whole_lines;
 

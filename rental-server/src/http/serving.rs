@@ -10,7 +10,7 @@ use crate::{
     },
     shares::{Part, Share, Shares},
 };
-use hyper::{Request, body::Incoming};
+use hyper::{Request, body::Body};
 use std::{convert::Infallible, future::Future, pin::Pin, sync::Arc, time::Duration};
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
@@ -80,11 +80,14 @@ impl<S> Clone for Shared<S> {
 }
 
 /// The response to a request, and the call that it is made of.
-pub(super) fn answer<S: Service>(
+pub(super) fn answer<S: Service, B>(
     service: &Arc<S>,
     traffic: &Arc<Traffic>,
-    mut request: Request<Incoming>,
-) -> (Arc<Call>, impl Future<Output = Result<warp::reply::Response, Infallible>> + use<S>) {
+    mut request: Request<B>,
+) -> (Arc<Call>, impl Future<Output = Result<warp::reply::Response, Infallible>> + use<S, B>)
+where
+    B: Body<Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send + Sync + 'static,
+{
     // The filter captures the head: warp's own filters copy the headers, and reject a request without a query.
     let call = Arc::new(Call::new(&mut request, traffic.begin()));
     let response = warp::service(serve::filter(Arc::clone(service), Arc::clone(&call))).call(request);

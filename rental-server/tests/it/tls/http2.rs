@@ -8,7 +8,7 @@ use crate::connections::crowding::own_address;
 use bytes::Bytes;
 use h2::{Reason, client::SendRequest};
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::{process::Command, time::Duration};
 use tokio::{net::TcpStream, task::JoinHandle};
 use warp::http::Request;
 
@@ -139,9 +139,9 @@ fn an_early_response_ends_with_no_error_and_the_connection_stays() {
     let directory = tempfile::tempdir().unwrap();
     let (server, pair) = start(directory.path(), &[]);
     run(&server.address, &pair, async |mut client, _| {
-        for _ in 0..20 {
+        for _ in 0..2 {
             let (response, mut send) = client.send_request(request("POST", "/v1/vehicles", "wrong"), false).unwrap();
-            // The response can come, and end the stream, before the data is sent.
+            // The response can come before the data is sent.
             let _ = send.send_data(Bytes::from_static(b"{\"name\":"), false);
             let response = response.await.unwrap();
             assert_eq!(response.status(), 401);
@@ -153,6 +153,39 @@ fn an_early_response_ends_with_no_error_and_the_connection_stays() {
         let (response, _) = client.send_request(request("GET", "/healthz", ""), true).unwrap();
         assert_eq!(response.await.unwrap().status(), 200);
     });
+}
+
+/// Many clients send their body whole and read the response then, or lose it when the stream is reset before.
+#[test]
+fn curl_gets_each_early_response() {
+    let version =
+        Command::new("curl").arg("--version").output().map(|ran| String::from_utf8_lossy(&ran.stdout).into_owned());
+    if !version.is_ok_and(|text| text.contains("HTTP2")) {
+        assert!(std::env::var_os("RENTAL_REQUIRE_ALL").is_none(), "curl with HTTP/2 is not there");
+        println!("skipped: curl with HTTP/2 is not there");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (server, _) = start(directory.path(), &[]);
+    let body = directory.path().join("body");
+    let (key, nobody) = (server.admin_token.clone(), "wrong".to_owned());
+    for (size, path, token, status) in [
+        (1_500_000, "/v1/vehicles", &nobody, 401),
+        (10_000, "/v1/vehicles", &nobody, 401),
+        (12, "/v1/vehicles", &nobody, 401),
+        (1_500_000, "/admin/v1/organizations", &key, 413),
+        (10_000, "/admin/v1/nothing", &key, 404),
+    ] {
+        std::fs::write(&body, " ".repeat(size)).unwrap();
+        for _ in 0..10 {
+            let mut curl = Command::new("curl");
+            curl.args(["-sk", "-m", "30", "-o", "/dev/null", "-w", "%{http_version} %{http_code} %{exitcode}"]);
+            curl.args(["-H", "Content-Type: application/json", "-H", &format!("Authorization: Bearer {token}")]);
+            curl.arg("--data-binary").arg(format!("@{}", body.display()));
+            let ran = curl.arg(format!("https://{}{path}", server.address)).output().unwrap();
+            assert_eq!(String::from_utf8_lossy(&ran.stdout), format!("2 {status} 0"), "{size} bytes to {path}");
+        }
+    }
 }
 
 /// A proxy that forwards by one of them and a server that reads the other would disagree (RFC 9113, 8.3.1).

@@ -1,0 +1,73 @@
+//! The rest of a request's body over HTTP/2, when the response was sent before it was read.
+//!
+//! A stream whose body is dropped ends with RST_STREAM(NO_ERROR) (RFC 9113, 8.1). But clients such as curl then lose the response
+//! that came before. So the server reads and drops the rest, within the bounds of a connection that is closed.
+
+use crate::http::closing::{LONGEST, MOST_BYTES};
+use bytes::Bytes;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use std::{
+    future::poll_fn,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+use tokio::{runtime::Handle, sync::Semaphore, time::timeout};
+
+/// A body whose rest is read after it was dropped.
+pub(super) struct ReadToItsEnd {
+    /// `None` once it is dropped.
+    body: Option<Incoming>,
+    /// Limits how many bodies and closed connections are read at the same time.
+    places: Arc<Semaphore>,
+}
+
+impl ReadToItsEnd {
+    pub(super) fn new(body: Incoming, places: Arc<Semaphore>) -> Self {
+        Self { body: Some(body), places }
+    }
+}
+
+impl Body for ReadToItsEnd {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
+        match &mut self.body {
+            Some(body) => Pin::new(body).poll_frame(context),
+            None => Poll::Ready(None),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.as_ref().is_none_or(Body::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.as_ref().map_or_else(SizeHint::default, Body::size_hint)
+    }
+}
+
+impl Drop for ReadToItsEnd {
+    fn drop(&mut self) {
+        let Some(body) = self.body.take().filter(|body| !body.is_end_stream()) else { return };
+        let place = Arc::clone(&self.places).try_acquire_owned();
+        if let (Ok(place), Ok(runtime)) = (place, Handle::try_current()) {
+            runtime.spawn(async move {
+                let _ = timeout(LONGEST, read(body)).await;
+                drop(place);
+            });
+        }
+    }
+}
+
+/// Reads a body to its end, or as much of it as is read of a connection that is closed.
+async fn read(mut body: Incoming) {
+    let mut left = MOST_BYTES;
+    while let Some(Ok(frame)) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+        match left.checked_sub(frame.data_ref().map_or(0, Bytes::len)) {
+            Some(rest) => left = rest,
+            None => return,
+        }
+    }
+}
