@@ -4,10 +4,14 @@
 //! cargo run --release --locked -p rental-server --example overload                   everything, 3 rounds of 5 s each
 //! cargo run --release --locked -p rental-server --example overload -- writes         writes only; also: reads, fairness, keys
 //! cargo run --release --locked -p rental-server --example overload -- --rounds 2     less time
+//! cargo run --release --locked -p rental-server --example overload -- --apart        on processors of their own (needs taskset)
 //! ```
 //! Started by itself, and not by cargo, it measures the server that is there and builds none.
 //! Client and server share the machine, so the server has a part of its processors. The requests become due at a fixed rate
 //! from a fixed seed: 2 and 10 times the peak.
+//!
+//! With `--apart` the server has one half of the processors and the clients the other one. Then no flood keeps a thread of the
+//! server waiting for a processor, but on two of them its writer and its reads share one.
 
 use rental_core::operations::api_keys::key_text;
 use serde_json::{Value, json};
@@ -53,6 +57,7 @@ fn main() -> Outcome<()> {
         rounds = arguments.get(at + 1).ok_or("--rounds needs a number")?.parse()?;
         arguments.drain(at..at + 2);
     }
+    let apart = arguments.iter().position(|argument| argument == "--apart").map(|at| arguments.remove(at)).is_some();
     let asked = |name: &str| arguments.is_empty() || arguments.iter().any(|argument| argument == name);
     if std::env::var_os("CARGO").is_some() {
         let built = Command::new("cargo").args(["build", "--release", "--locked", "-p", "rental-server"]).status()?;
@@ -60,7 +65,14 @@ fn main() -> Outcome<()> {
             return Err("cargo build failed".into());
         }
     }
-    let server = Server::start()?;
+    let server = if apart {
+        let [of_server, of_clients] = halves()?;
+        println!("the server has the processors {of_server}, the clients {of_clients}");
+        run("taskset", &["--all-tasks", "--cpu-list", "--pid", &of_clients, &std::process::id().to_string()])?;
+        Server::start(Command::new("taskset").args(["--cpu-list", &of_server]).arg(release("rental-server")))?
+    } else {
+        Server::start(&mut Command::new(release("rental-server")))?
+    };
     let kinds = [("writes", server.tenant("Writes")?.write), ("reads", server.tenant("Reads")?.read)];
     for (name, request) in &kinds {
         if asked(name) {
@@ -250,8 +262,23 @@ fn in_front_for(load: &Load<'_>) -> Outcome<Tally> {
 fn schedule_as(policy: &str, priority: &str) -> Outcome<()> {
     let thread = std::fs::read_link("/proc/thread-self")?;
     let thread = thread.file_name().and_then(|name| name.to_str()).ok_or("no thread")?.to_owned();
-    let changed = Command::new("chrt").args([policy, "--pid", priority, &thread]).status()?;
-    if changed.success() { Ok(()) } else { Err("chrt failed: fairness and keys are measured as root".into()) }
+    run("chrt", &[policy, "--pid", priority, &thread])
+        .map_err(|error| format!("{error}: fairness and keys need root").into())
+}
+
+/// The processors of the server, and those of the clients, as lists.
+fn halves() -> Outcome<[String; 2]> {
+    let count = thread::available_parallelism()?.get();
+    let half = count / 2;
+    if half == 0 {
+        return Err("--apart needs two processors".into());
+    }
+    Ok([format!("0-{}", half - 1), format!("{half}-{}", count - 1)])
+}
+
+fn run(program: &str, arguments: &[&str]) -> Outcome<()> {
+    let done = Command::new(program).args(arguments).stdout(Stdio::null()).status()?;
+    if done.success() { Ok(()) } else { Err(format!("{program} failed").into()) }
 }
 
 /// The requests of an organization.
@@ -273,10 +300,10 @@ impl Server {
         Load { address: &self.address, requests, rate, connections, patience: PATIENCE, seed }
     }
 
-    fn start() -> Outcome<Self> {
+    fn start(server: &mut Command) -> Outcome<Self> {
         let directory = tempfile::tempdir()?;
         let store = format!("redb:{}", directory.path().join("overload.redb").display());
-        let mut process = Command::new(release("rental-server"))
+        let mut process = server
             .args(["--listen", "127.0.0.1:0", "--trusted-proxy", "127.0.0.0/8", "--store", &store])
             .env("RENTAL_ADMIN_TOKEN", TOKEN)
             .stdout(Stdio::piped())
