@@ -27,7 +27,7 @@ use std::{
 };
 
 /// Turns of a party in a round, for each processor.
-const TURNS: u64 = 4;
+const TURNS: u64 = 2;
 /// How long a party counts as active after its last turn.
 const ACTIVE: Duration = Duration::from_secs(1);
 /// Bits of a party's state that count turns. The others are the round.
