@@ -145,3 +145,16 @@ fn chosen_columns_fit_the_terminal_and_none_is_left_out() {
     let piped = server().run(&args).stdout;
     assert!(piped.contains(LONGER) && piped.contains("hohenstein.example.com\t1234.5\t2026-06-30\n"), "{piped}");
 }
+
+/// Keys of several organizations often have the same name.
+#[test]
+fn a_list_of_api_keys_names_their_organizations() {
+    let key = format!(
+        r#"{{"id":"{ID}","object":"api_key","organization_id":"{OTHER}","name":"website","hint":"rk_live_...4f2a","scope":"read_write","revoked_at":null,"last_used_at":"2026-06-02T14:03:00.000Z","expires_at":"2027-06-02T14:03:00.000Z"}}"#
+    );
+    let [narrow, wide] = listed("api-keys", &[key], "Sunrise Rentals");
+    for (shown, columns) in [(&narrow, 80), (&wide, 140)] {
+        assert!(shown.contains("ORGANIZATION") && shown.contains("Sunrise Rentals"), "{columns}: {shown}");
+    }
+    assert!(wide.contains("LAST USED AT"), "{wide}");
+}
