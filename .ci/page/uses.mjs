@@ -51,12 +51,17 @@ async function search(page, check) {
     ["etag", "ETag", "/docs#header.ETag"],
     ["if-match", "If-Match", "/docs#header.If-Match"],
     ["rate limit", "RateLimit", "/docs#header.RateLimit"],
+    ["refunds", "Credit notes", "/docs/credit_notes"],
+    ["cancel booking", "Rentals", "/docs/rentals"],
+    ["page size", "Lists", "/docs#lists"],
+    ["x-request-id", "Request ids", "/docs#request-ids"],
   ]) {
     const [first] = await found(page, words);
     check(first?.includes(title), `"${words}" found ${first}`);
     await page.keyboard.press("Enter");
     await page.waitForURL(base + address);
-    const target = page.locator(`[id="${address.split("#")[1]}"]`);
+    const id = address.split("#")[1];
+    const target = page.locator(id ? `[id="${id}"]` : "h1");
     check(await target.isVisible(), `${address} is shown`);
     await page.evaluate(() => document.activeElement.blur());
   }

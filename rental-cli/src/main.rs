@@ -21,7 +21,7 @@ mod output;
 mod text;
 
 use clap_complete::CompleteEnv;
-use commands::candidates::VARIABLE;
+use commands::completion::{VARIABLE, shells};
 use failure::Failure;
 use std::{env, process::ExitCode};
 
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Failure> {
-    let completing = CompleteEnv::with_factory(command_tree::command).var(VARIABLE);
+    let completing = CompleteEnv::with_factory(command_tree::command).var(VARIABLE).shells(shells());
     if completing.try_complete(env::args_os(), env::current_dir().ok().as_deref())? {
         return Ok(());
     }

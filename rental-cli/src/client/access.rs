@@ -5,7 +5,7 @@
 use crate::{
     config::{
         private_file,
-        settings::{Secret, Source},
+        settings::{Origin, Secret, Source},
     },
     failure::Failure,
 };
@@ -38,7 +38,25 @@ impl Access {
         }
     }
 
-    /// Hint: how to get a valid secret.
+    /// Hint: how to store a valid secret in a profile, or to set it.
+    fn login_hint(self) -> &'static str {
+        match self {
+            Self::Organization => {
+                "store a key of the organization with `rental-cli login`, or set RENTAL_API_KEY to it; the operator creates keys with `rental-cli api-keys create`"
+            }
+            Self::Operator => {
+                "store your token with `rental-cli login --operator`, or set RENTAL_ADMIN_TOKEN to it, or RENTAL_ADMIN_TOKEN_FILE to its file; the server printed the path of the first one at its first start"
+            }
+        }
+    }
+
+    /// Hint for this secret, which is missing or not valid. A variable goes before what `login` stores.
+    fn hint_for(self, secret: Option<&Secret>) -> &'static str {
+        let is_variable = secret.is_some_and(|secret| matches!(secret.origin, Origin::Variable(_)));
+        if is_variable { self.hint() } else { self.login_hint() }
+    }
+
+    /// Hint: how to set a valid secret.
     pub(crate) fn hint(self) -> &'static str {
         match self {
             Self::Organization => {
@@ -60,9 +78,10 @@ impl Access {
 
     /// Hint for a secret that a server refused: where it came from, and how to get a valid one.
     pub(crate) fn refused(self, secret: Option<&Secret>) -> String {
-        let Some(secret) = secret else { return self.hint().to_owned() };
+        let hint = self.hint_for(secret);
+        let Some(secret) = secret else { return hint.to_owned() };
         let file = secret.file().map(|path| format!(" ({})", path.display())).unwrap_or_default();
-        format!("the refused {} is from {}{file}; {}", self.secret(), secret.origin, self.hint())
+        format!("the refused {} is from {}{file}; {hint}", self.secret(), secret.origin)
     }
 
     /// The failure for a file that is there and that this user may not read.
@@ -84,7 +103,7 @@ impl Access {
 
     /// Builds the `Authorization` header of a request to the server at `url`. It is marked as sensitive, which keeps it out of debug output.
     pub(crate) fn authorization(self, secret: Option<&Secret>, url: &str) -> Result<HeaderValue, Failure> {
-        let missing = |problem: String| Failure::NoCredential { problem, hint: self.hint() };
+        let missing = |problem: String| Failure::NoCredential { problem, hint: self.hint_for(secret) };
         let variable = self.variable();
         let Some(secret) = secret else { return Err(missing(format!("{variable} is not set"))) };
         let origin = &secret.origin;

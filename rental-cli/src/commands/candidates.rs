@@ -3,7 +3,7 @@
 
 use crate::{
     client::{access::Access, request::Request},
-    commands::{by_agency, by_field, by_name::is_id, session},
+    commands::{by_agency, by_field, by_name::is_id, completion, session},
     config::{
         profiles::{self, Profiles},
         settings::Settings,
@@ -17,12 +17,8 @@ use crate::{
 use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
 use rental_core::resources::{Collection, Entry, RESOURCES, specs, vehicle};
-use std::{env, ffi::OsStr, time::Duration};
+use std::{ffi::OsStr, time::Duration};
 
-/// Variable with the name of the shell that asks for candidates.
-pub(crate) const VARIABLE: &str = "RENTAL_CLI_COMPLETE";
-/// Variable that only the script of bash sets.
-const OF_BASH: &str = "_CLAP_COMPLETE_COMP_TYPE";
 /// Time for the request of a completion.
 const TIME: Duration = Duration::from_millis(300);
 /// Objects that are offered, the newest first.
@@ -146,7 +142,7 @@ fn listed(plural: &str, with_ids: bool) -> Option<Vec<CompletionCandidate>> {
         let about = [references::name_of(record), record.text("type"), record.text("status")];
         let about: Vec<String> = about.into_iter().flatten().filter(|text| *text != value).collect();
         let help = (!about.is_empty()).then(|| about.join(", ").into());
-        CompletionCandidate::new(word(&value)).help(help)
+        CompletionCandidate::new(value).help(help)
     };
     // A number that several agencies use names nothing without the agency.
     let is_shared = |name: &str| {
@@ -164,7 +160,7 @@ fn listed(plural: &str, with_ids: bool) -> Option<Vec<CompletionCandidate>> {
     };
     let names = records.iter().filter(|_| plural == "organizations").filter_map(|record| {
         let help = record.text("id").map(Into::into);
-        Some(CompletionCandidate::new(word(&record.text("name")?)).help(help))
+        Some(CompletionCandidate::new(record.text("name")?).help(help))
     });
     let by_vehicle = vehicles.iter().flat_map(|vehicle| candidate(vehicle, &vehicle::SPEC, None));
     let own = records.iter().filter(|_| with_ids || vehicles.is_empty());
@@ -172,18 +168,9 @@ fn listed(plural: &str, with_ids: bool) -> Option<Vec<CompletionCandidate>> {
     Some(by_vehicle.chain(own).chain(names).collect())
 }
 
-/// A name as a word of a command line. bash inserts candidates as they are, so it gets them quoted.
-fn word(name: &str) -> String {
-    if env::var_os(OF_BASH).is_none() {
-        return name.to_owned();
-    }
-    let is_plain = |letter: char| letter.is_alphanumeric() || "_-.@+:/".contains(letter);
-    name.chars().flat_map(|letter| (!is_plain(letter)).then_some('\\').into_iter().chain([letter])).collect()
-}
-
 /// The server and the profile on the command line that is completed, whose other words may be incomplete.
 fn typed_so_far() -> Option<clap::ArgMatches> {
-    let words: Vec<String> = env::args().skip_while(|word| word != "--").skip(1).collect();
+    let words = completion::typed_so_far();
     let mut known = Vec::new();
     for (at, word) in words.iter().enumerate() {
         let (flag, value) = match word.split_once('=') {

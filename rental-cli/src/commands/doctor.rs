@@ -78,7 +78,7 @@ fn check_secret_file(findings: &mut Findings<'_>, path: &Path) -> Result<(), Fai
 fn check_organization(findings: &mut Findings<'_>, settings: &Settings, api: &Api) -> Result<(), Failure> {
     let Some(secret) = &settings.api_key else {
         let fact = "no API key is set; an organization's own resources need one";
-        return findings.add("api key", Status::Skipped, fact, None);
+        return findings.add("api key", Status::Skipped, fact, Some("`rental-cli login` stores one"));
     };
     let me = api.send(&Request::get(Access::Organization, &["me"])).and_then(record::json);
     match me.and_then(|json| Record::read(&json)) {

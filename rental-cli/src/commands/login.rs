@@ -10,7 +10,7 @@ use crate::{
     config::{
         private_file,
         profiles::{self, Profiles},
-        settings::{Origin, Secret, Setting, Settings, Source, chosen},
+        settings::{DEFAULT_BASE_URL, Origin, Secret, Setting, Settings, Source, chosen},
     },
     failure::Failure,
     output::{Output, record::Record},
@@ -71,8 +71,9 @@ pub(crate) fn run(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
         Access::Organization => settings.api_key = secret,
         Access::Operator => settings.admin_token = secret,
     }
+    let is_default = settings.base_url.origin == Origin::Default;
     let session = Session::new(api(&settings, matches), out.clone(), settings);
-    let organization = check(access, &session).map_err(|failure| explained(access, failure))?;
+    let organization = check(access, &session).map_err(|failure| explained(access, failure, is_default))?;
     private_file::write_secret(&path, &text).map_err(|error| kept_secret::cannot_write(&path, error))?;
     let (id, called) = organization.unwrap_or_default();
     kept_secret::save(name, &id, Some((key, &path)), &session)?;
@@ -99,8 +100,8 @@ fn check(access: Access, session: &Session) -> Result<Option<(String, String)>, 
     }
 }
 
-/// Says that nothing was stored, and how the other kind of secret is.
-fn explained(access: Access, failure: Failure) -> Failure {
+/// Says that nothing was stored, how the other kind of secret is, and that the default address was asked, if it was.
+fn explained(access: Access, failure: Failure, is_default: bool) -> Failure {
     let hint = match access {
         Access::Organization => {
             "nothing was stored; check the API key. An admin token, or the token of an operator, needs `rental-cli login --operator`"
@@ -110,7 +111,15 @@ fn explained(access: Access, failure: Failure) -> Failure {
         }
     };
     match failure {
+        Failure::ErrorResponse(response) if is_default => {
+            let address = format!("{hint}. The server was {DEFAULT_BASE_URL}; --base-url URL names another one");
+            Failure::ErrorResponse(Box::new(response.with_credential(&address)))
+        }
         Failure::ErrorResponse(response) => Failure::ErrorResponse(Box::new(response.with_credential(hint))),
+        Failure::Unreachable { problem, .. } if is_default => Failure::Unreachable {
+            problem,
+            hint: "nothing was stored; this is the default address, because this profile has no server yet, and a new one does not take that of the profile in use: name its server with --base-url URL",
+        },
         other => other,
     }
 }
@@ -177,5 +186,33 @@ struct Hidden;
 impl Hidden {
     fn begin() -> Self {
         Self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::error_response::ErrorResponse;
+
+    #[track_caller]
+    fn check(failure: fn() -> Failure, is_default: bool, expected: &[&str], unexpected: &str) {
+        for access in [Access::Organization, Access::Operator] {
+            let hint = explained(access, failure(), is_default).problem_and_hint().1.unwrap_or_default();
+            assert!(expected.iter().all(|text| hint.contains(text)) && !hint.contains(unexpected), "{hint}");
+        }
+    }
+
+    // A black-box test cannot tell what listens at the default address of a machine.
+    #[test]
+    fn a_login_that_asked_the_default_address_says_how_to_name_another_server() {
+        let unreachable = || Failure::Unreachable { problem: "cannot reach it".into(), hint: "run doctor" };
+        check(unreachable, true, &["nothing was stored", "--base-url URL"], "doctor");
+        check(unreachable, false, &["run doctor"], "--base-url");
+        let refused = || {
+            let body = br#"{"error":{"type":"authentication_error","code":"api_key_invalid","message":"No."}}"#;
+            Failure::ErrorResponse(Box::new(ErrorResponse::read(401, body, String::new())))
+        };
+        check(refused, true, &["nothing was stored", "http://127.0.0.1:8080", "--base-url URL"], "stored;;");
+        check(refused, false, &["nothing was stored"], "--base-url");
     }
 }

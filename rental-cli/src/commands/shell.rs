@@ -1,44 +1,17 @@
 //! `completions` and `man`, generated from the command tree. They send no requests.
 
 use crate::{
-    commands::{candidates::VARIABLE, group::with_examples},
+    commands::{
+        completion::{VARIABLE, shells},
+        group::with_examples,
+    },
     failure::Failure,
     output::{self, Output},
 };
 use clap::{Arg, ArgMatches, Command};
-use clap_complete::{Shell, env::Shells};
+use clap_complete::Shell;
 use serde_json::json;
 use std::path::{Path, PathBuf};
-
-/// bash begins a new word at `@` and `:`, so that the program would be asked for the end of an email address, a URL, `redb:PATH` or
-/// `toll:NUMBER`.
-const WORDS_OF_BASH: &str = r#"
-_rental_cli_complete() {
-    local line=${COMP_LINE:0:COMP_POINT}
-    local typed=${line##*[[:space:]]} joined= at=$COMP_CWORD reply
-    if [[ $typed == ?*@* || $typed == ?*:* ]]; then
-        while [[ $joined != "$typed" && at -gt 0 ]]; do
-            joined=${COMP_WORDS[at]}$joined
-            at=$((at - 1))
-        done
-        if [[ $joined == "$typed" ]]; then
-            local before=${typed%"$2"}
-            local COMP_WORDS=("${COMP_WORDS[@]:0:at+1}" "$typed") COMP_CWORD=$((at + 1))
-            _clap_complete_rental_cli "$1" "$typed" "${COMP_WORDS[at]}"
-            for reply in "${!COMPREPLY[@]}"; do
-                COMPREPLY[reply]=${COMPREPLY[reply]#"$before"}
-            done
-            return
-        fi
-    fi
-    _clap_complete_rental_cli "$@"
-}
-if [[ "${BASH_VERSINFO[0]}" -eq 4 && "${BASH_VERSINFO[1]}" -ge 4 || "${BASH_VERSINFO[0]}" -gt 4 ]]; then
-    complete -o nospace -o bashdefault -o nosort -F _rental_cli_complete rental-cli
-else
-    complete -o nospace -o bashdefault -F _rental_cli_complete rental-cli
-fi
-"#;
 
 /// Builds both commands.
 pub(crate) fn commands() -> [Command; 2] {
@@ -77,16 +50,13 @@ fn completions(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
         return Err(Failure::Usage("no shell given".into()));
     };
     let (mut script, name) = (Vec::new(), "rental-cli");
-    let shells = Shells::builtins();
+    let shells = shells();
     let known = shells.completer(&shell.to_string());
     let known = known.ok_or_else(|| Failure::Usage(format!("there are no completions for {shell}")))?;
     known
         .write_registration(VARIABLE, name, name, name, &mut script)
         .map_err(|error| Failure::Io { doing: "make the completion script".into(), error })?;
-    let mut script = String::from_utf8_lossy(&script).into_owned();
-    if shell == Shell::Bash {
-        script.push_str(WORDS_OF_BASH);
-    }
+    let script = String::from_utf8_lossy(&script).into_owned();
     if out.json {
         let script = json!({"object": "completions", "shell": shell.to_string(), "script": script});
         return out.json(&script.to_string());

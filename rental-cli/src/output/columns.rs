@@ -18,7 +18,7 @@ pub(crate) const NOTHING: &str = "-";
 /// shown where there is room. References are shown as names. All other fields are left to `get` and `--columns`.
 const OF_TYPES: &[(&str, &[&str], &[&str])] = &[
     ("organization", &["id", "name", "plan"], &["default_currency", "time_zone", "created_at"]),
-    ("api_key", &["id", "name", "hint", "scope", "revoked_at"], &["last_used_at", "expires_at", "organization_id"]),
+    ("api_key", &["id", "name", "organization_id", "scope", "revoked_at"], &["hint", "last_used_at", "expires_at"]),
     ("webhook_endpoint", &["id", "url", "status"], &["events", "disabled_reason", "created_at"]),
     ("event", &["id", "type", "data.name", "created", "data.id"], &[]),
     (

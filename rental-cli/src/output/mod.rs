@@ -348,8 +348,7 @@ impl List<'_> {
             self.output.note(&format!("no {} found", self.spec.plural.replace('_', " ")));
             return Ok(());
         }
-        let width = (!self.chosen).then_some(width);
-        let table = table::aligned(&self.columns, &self.rows, width, self.output.paint);
+        let table = table::aligned(&self.columns, &self.rows, width, self.chosen, self.output.paint);
         if self.output.is_paged() {
             paged(&printable_styled(&table.text))?;
         } else {

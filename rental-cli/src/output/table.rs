@@ -4,7 +4,7 @@ use crate::{
     output::{
         clock::Clock,
         columns::{self, Column, Form, NOTHING, TextKind},
-        layout::{GAP, Layout, Need, layout},
+        layout::{self, GAP, Layout, Need},
         nested,
         style::{self, Paint},
     },
@@ -14,7 +14,7 @@ use rental_core::schema::{Kind, ResourceSpec};
 use std::borrow::Cow;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// Maximum width of a name or sentence on a terminal, in columns. Longer text is cut.
+/// Width of a name or sentence that is enough where the table does not fit as a whole, in columns of a terminal.
 const CELL_MAX: usize = 40;
 /// Width down to which texts are cut where there is no room.
 const CELL_LEAST: usize = 14;
@@ -47,14 +47,15 @@ pub(crate) struct Table {
     pub(crate) hidden: usize,
 }
 
-/// Formats a table of at most `width` terminal columns; without a width, of all columns. If the essential columns do not
-/// fit beside the id, which is the first column, the ids of each row have a line of their own under it. If they do not fit
-/// then, the longest texts are cut.
-pub(crate) fn aligned(columns: &[Column], rows: &[Row], width: Option<usize>, paint: Paint) -> Table {
+/// Formats a table of at most `width` terminal columns. If the essential columns do not fit beside the id, which is the first
+/// column, the ids of each row have a line of their own under it. If they do not fit then, the longest texts are cut. If
+/// somebody chose the columns, all of them are shown beside each other, and the longest texts are cut.
+pub(crate) fn aligned(columns: &[Column], rows: &[Row], width: usize, is_chosen: bool, paint: Paint) -> Table {
     // Columns that are empty in every row are left out, unless somebody chose them.
-    let filled = |at: &usize| width.is_none() || rows.iter().any(|row| row[*at].is_some());
+    let filled = |at: &usize| is_chosen || rows.iter().any(|row| row[*at].is_some());
     let needs: Vec<(usize, Need)> = (0..columns.len()).filter(filled).map(|at| (at, need(columns, rows, at))).collect();
-    let Layout { beside, under, hidden } = layout(&needs, width.unwrap_or(usize::MAX));
+    let lay_out = if is_chosen { layout::chosen } else { layout::layout };
+    let Layout { beside, under, hidden } = lay_out(&needs, width);
     let mut text = String::new();
     let heads = beside.iter().map(|(at, width)| (cut(&heading(&columns[*at]), *width), *width, columns[*at].right()));
     push_line(&mut text, heads, |text| paint.with(style::HEADING, text));
@@ -83,7 +84,7 @@ fn need(columns: &[Column], rows: &[Row], at: usize) -> Need {
     let is_copied = text == Some(TextKind::Copied);
     let most = if text.is_none() || (is_copied && is_essential) { width } else { width.min(CELL_MAX) };
     let least = if text.is_none() { width } else { most.min(CELL_LEAST.max(head)) };
-    Need { width: most, least, is_copied, is_essential, is_id: column.is_id() }
+    Need { whole: width, width: most, least, is_copied, is_essential, is_id: column.is_id() }
 }
 
 /// Formats rows without a description under their names: in at most `width` columns of a terminal, else tab-separated. What
@@ -221,7 +222,7 @@ mod tests {
     fn table(spec: &'static ResourceSpec, rows: &[&str], width: usize) -> Table {
         let columns = of_terminal(spec);
         let rows: Vec<Row> = rows.iter().map(|json| row(&columns, json)).collect();
-        aligned(&columns, &rows, Some(width), Paint::NONE)
+        aligned(&columns, &rows, width, false, Paint::NONE)
     }
 
     #[test]
@@ -319,7 +320,7 @@ mod tests {
             r#"{{"id":"{LONG}","vehicle_id":"{0}","customer_id":"{0}","start_date":"2026-06-01","end_date":"2026-06-05","final_price":400,"currency":"USD","status":"COMPLETED"}}"#,
             "東".repeat(40)
         );
-        for (room, cut) in [(200, "東".repeat(19)), (80, "東".repeat(7))] {
+        for (room, cut) in [(200, "東".repeat(27)), (80, "東".repeat(7))] {
             let Table { text, hidden } = table(&rental::SPEC, &[&rental], room);
             assert!(hidden == 0 && text.contains(&(cut + "… ")) && text.contains("  400.00 USD\n"), "{room}: {text}");
             assert!(text.lines().all(|line| line.width() <= room), "{room}: {text}");

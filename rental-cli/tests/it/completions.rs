@@ -96,11 +96,19 @@ fn check(complete: impl Fn(&str) -> String) {
     }
 }
 
+/// Whether a program is there that completions of a shell are tried with.
+fn is_installed(program: &str, shell: &str) -> bool {
+    let is_there = Command::new(program).arg("--version").output().is_ok();
+    if !is_there {
+        assert!(std::env::var_os("RENTAL_REQUIRE_ALL").is_none(), "{program} is not installed");
+        println!("skipped: {program} is not installed, so completions of {shell} are not tried");
+    }
+    is_there
+}
+
 /// A directory with the script of a shell. `None` where the shell is not installed.
 fn script(shell: &str) -> Option<(TempDir, PathBuf)> {
-    if Command::new(shell).arg("--version").output().is_err() {
-        assert!(std::env::var_os("RENTAL_REQUIRE_ALL").is_none(), "{shell} is not installed");
-        println!("skipped: {shell} is not installed, so its completions are not tried");
+    if !is_installed(shell, shell) {
         return None;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -129,9 +137,8 @@ fn shell(program: &str, home: &Path, server: &FakeServer) -> Command {
 fn bash_completes_commands_flags_and_values_at_every_level() {
     /// Calls the function that the script registers, as bash does when TAB is pressed.
     const COMPLETE: &str = r#"source "$1"; registered=$(complete -p rental-cli); function=${registered##*-F }
-        IFS=' ' read -ra COMP_WORDS <<< "$2"; [[ $2 == *' ' ]] && COMP_WORDS+=("")
-        COMP_CWORD=$(( ${#COMP_WORDS[@]} - 1 ))
-        "${function%% *}" rental-cli "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
+        COMP_LINE=$2; COMP_POINT=${#2}; typed=${2##* }
+        "${function%% *}" rental-cli "$typed"
         printf '%s\n' "${COMPREPLY[@]}""#;
     let Some((home, script)) = script("bash") else { return };
     check(|line| {
@@ -236,20 +243,123 @@ fn without_a_key_or_an_answer_nothing_is_offered_and_nothing_said() {
     assert!(started.elapsed() < std::time::Duration::from_secs(60), "{:?}", started.elapsed());
 }
 
+/// Names with spaces, and with what else a shell takes for itself.
+const NAMES: &str = r#"{"object":"list","has_more":false,"next_cursor":null,"data":[{"id":"0190d0f2-7c3a-7cc0-8000-000000000001","name":"White Model 3"},{"id":"0190d0f2-7c3a-7cc0-8000-000000000002","name":"Sun & Sea's \"$1\""},{"id":"0190d0f2-7c3a-7cc0-8000-000000000003","full_name":"Grace Hopper"},{"id":"0190d0f2-7c3a-7cc0-8000-000000000004","full_name":"Grace Kelly"}]}"#;
+
+/// A line on which TAB is pressed, and the last word that the program gets then. `\t` in a line is another TAB.
+const QUOTED: &[(&str, &str)] = &[
+    ("vehicles get 'Whi", "White Model 3"),
+    ("vehicles get \"Whi", "White Model 3"),
+    ("vehicles get Whi", "White Model 3"),
+    (r"vehicles get White\ M", "White Model 3"),
+    ("vehicles get 'White M", "White Model 3"),
+    ("vehicles get \"White M", "White Model 3"),
+    ("rentals list --vehicle=Whi", "--vehicle=White Model 3"),
+    ("rentals list --vehicle='White M", "--vehicle=White Model 3"),
+    ("events list --organization 'Sun", "Sun & Sea's \"$1\""),
+    ("events list --organization \"Sun", "Sun & Sea's \"$1\""),
+    ("events list --organization Sun", "Sun & Sea's \"$1\""),
+    (r"customers get Grace\ H", "Grace Hopper"),
+    ("customers get 'Grace K", "Grace Kelly"),
+    ("customers get Gr\tK", "Grace Kelly"),
+];
+
+/// Checks what the program gets when a person presses TAB and ENTER. `complete` gets a line in which each TAB is a `\t`, and gives what
+/// is shown; the shell shows each argument as `got<ARGUMENT>`.
+#[track_caller]
+fn check_quoted(complete: impl Fn(&str, &FakeServer) -> String) {
+    for (line, word) in QUOTED {
+        let mut shown = String::new();
+        let wanted = format!("got<{word}>");
+        for _ in 0..3 {
+            let server = FakeServer::new(vec![ok(NAMES)]);
+            shown = complete(&format!("rental-cli {line}\t\nexit\n"), &server);
+            if shown.contains(&wanted) {
+                break;
+            }
+        }
+        assert!(shown.contains(&wanted), "{line:?} does not give {word}: {shown:?}");
+    }
+}
+
+/// A shell that gets a controlling terminal, without which fish is not interactive, and that is ended where it would wait for the end of
+/// a quote for ever.
+fn interactive(program: &str, home: &Path, server: &FakeServer) -> Command {
+    let mut command = shell("timeout", home, server);
+    command.args(["--signal=KILL", "60", "setsid", "--ctty", program]);
+    command
+}
+
+/// The directory with the script of a shell that [`interactive`] can start.
+fn script_of_interactive(shell: &str) -> Option<(TempDir, PathBuf)> {
+    script(shell).filter(|_| is_installed("timeout", shell) && is_installed("setsid", shell))
+}
+
+/// Shows its arguments instead of the program, which answers the shell only.
+const SHOW_ARGUMENTS: &str = r#"rental-cli() {
+    if [ -n "$RENTAL_CLI_COMPLETE" ]; then command rental-cli "$@"; else printf 'got<%s>\n' "$@"; fi
+}
+"#;
+
+#[test]
+fn bash_completes_names_with_spaces_in_the_quotes_that_are_open() {
+    let Some((home, script)) = script_of_interactive("bash") else { return };
+    let start = home.path().join("start");
+    fs::write(&start, format!("source {}\nPS1='ready> '\n{SHOW_ARGUMENTS}", script.display())).unwrap();
+    check_quoted(|typed, server| {
+        let mut bash = interactive("bash", home.path(), server);
+        bash.args(["--noprofile", "--rcfile"]).arg(&start).arg("-i");
+        terminal::typing_after(&mut bash, 200, "ready> ", typed).1
+    });
+}
+
+#[test]
+fn zsh_completes_names_with_spaces_in_the_quotes_that_are_open() {
+    let Some((home, _)) = script_of_interactive("zsh") else { return };
+    let start = r#"autoload -Uz compinit; compinit -u -d "$ZDOTDIR/dump"; source "$ZDOTDIR/script"; PS1='ready> '
+        "#;
+    fs::write(home.path().join(".zshrc"), format!("{start}\n{SHOW_ARGUMENTS}")).unwrap();
+    check_quoted(|typed, server| {
+        let mut zsh = interactive("zsh", home.path(), server);
+        terminal::typing_after(zsh.args(["-d", "-i"]), 200, "ready> ", typed).1
+    });
+}
+
+#[test]
+fn fish_completes_names_with_spaces_in_the_quotes_that_are_open() {
+    const START: &str = "function fish_prompt; echo 'ready> '; end
+        function fish_greeting; end
+        function rental-cli
+            if set -q RENTAL_CLI_COMPLETE; command rental-cli $argv; else; printf 'got<%s>\\n' $argv; end
+        end\n";
+    let Some((home, script)) = script_of_interactive("fish") else { return };
+    let start = home.path().join("start");
+    fs::write(&start, format!("{START}source {}\n", script.display())).unwrap();
+    check_quoted(|typed, server| {
+        let mut fish = interactive("fish", home.path(), server);
+        fish.args(["-i", "-C"]).arg(format!("source {}", start.display()));
+        terminal::typing_after(&mut fish, 200, "ready> ", typed).1
+    });
+}
+
 #[test]
 fn an_organization_is_offered_by_id_and_by_name_as_a_word_of_the_shell() {
     const ORGANIZATIONS: &str = r#"{"object":"list","has_more":false,"next_cursor":null,"data":[{"object":"organization","id":"0190d0f2-7c3a-7cc0-8000-000000000000","name":"Sun & Sea"}]}"#;
-    for (shell, typed, offered) in
-        [("fish", "Sun", "Sun & Sea\t0190d0f2"), ("bash", "Sun", r"Sun\ \&\ Sea"), ("bash", r"Sun\ ", r"Sun\ \&\ Sea")]
-    {
+    for (shell, typed, offered) in [
+        ("fish", "Sun", "Sun & Sea\t0190d0f2"),
+        ("fish", "'Sun", "Sun & Sea\t0190d0f2"),
+        ("bash", "Sun", "Sun\\ \\&\\ Sea\n"),
+        ("bash", r"Sun\ ", "Sun\\ \\&\\ Sea\n"),
+        ("bash", "'Sun &", "Sun & Sea\n"),
+    ] {
         let server = FakeServer::new(vec![ok(ORGANIZATIONS)]);
         let mut command = server.command(&[]);
         command.env("RENTAL_ADMIN_TOKEN", "t").env("RENTAL_CLI_COMPLETE", shell);
-        if shell == "bash" {
-            command.env("_CLAP_COMPLETE_INDEX", "4").env("_CLAP_COMPLETE_COMP_TYPE", "9");
-        }
-        let words = ["--", "rental-cli", "events", "list", "--organization", typed];
-        let ran = Ran::of(command.args(words));
+        command.env("_RENTAL_CLI_REPLACED", typed.trim_start_matches('\''));
+        let line = format!("rental-cli events list --organization {typed}");
+        let words = ["rental-cli", "events", "list", "--organization", typed];
+        let words = if shell == "bash" { vec![line.as_str()] } else { words.to_vec() };
+        let ran = Ran::of(command.arg("--").args(words));
         assert!(ran.stdout.contains(offered), "{shell}, {typed}: {ran:?}");
     }
 }

@@ -189,7 +189,10 @@ fn a_refused_secret_is_named_by_where_it_is_from() {
     let home = with_profile(&server);
     let key = home.path().canonicalize().unwrap().join("key");
     let ran = run(&home, "vehicles|list|--profile|a");
-    let hint = format!("hint: the refused API key is from profile a ({}); set RENTAL_API_KEY", key.display());
+    let hint = format!(
+        "hint: the refused API key is from profile a ({}); store a key of the organization with `rental-cli login`",
+        key.display()
+    );
     assert!(ran.stderr.contains(&hint), "{}", ran.stderr);
     let mut command = at(&home, &["organizations", "list", "--profile", "a"]);
     let ran = Ran::of(command.env("RENTAL_ADMIN_TOKEN", "old"));

@@ -74,7 +74,8 @@ fn clocks_that_differ_are_warned_of_from_5_seconds_and_fatal_from_300() {
     let ran = run("service-version: 2026-05-05\r\ndate: Tue, 05 May 2009 09:30:00 GMT\r\n");
     assert_eq!((ran.code, check(&ran, "clock").0), (Some(1), "failed"), "{}", ran.stdout);
     assert!(check(&ran, "clock").2.contains("NTP"));
-    assert_eq!(check(&ran, "admin token").0, "skipped");
+    let (word, _, next) = check(&ran, "admin token");
+    assert_eq!((word, next), ("skipped", "`rental-cli login --operator` stores one"));
     let ran = run(WELL);
     assert_eq!((ran.code, check(&ran, "clock").0), (Some(0), "skipped"));
 }
@@ -167,4 +168,13 @@ fn a_report_is_as_wide_as_the_terminal() {
         let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains("Connection refused"), "{shown}");
     }
+}
+
+#[test]
+fn without_an_api_key_the_next_step_is_a_login() {
+    let server = FakeServer::new(vec![page(200, WELL), page(200, WELL)]);
+    let mut command = server.command(&["doctor"]);
+    let ran = Ran::of(command.env_remove("RENTAL_ADMIN_TOKEN").env_remove("RENTAL_API_KEY"));
+    let (word, _, next) = check(&ran, "api key");
+    assert_eq!((word, next), ("skipped", "`rental-cli login` stores one"));
 }

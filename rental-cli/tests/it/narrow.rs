@@ -93,3 +93,68 @@ fn a_toll_without_a_plate_shows_its_vehicle() {
         assert!(shown.contains("4631234567") && shown.contains("50.00 USD") && shown.contains("VEHICLE"), "{shown}");
     }
 }
+
+/// 60 characters.
+const LONGER: &str = "Maximilian-Alexander von und zu Guttenberg-Hohenstein-Langen";
+
+#[test]
+fn a_name_is_cut_only_where_it_does_not_fit() {
+    let vehicle = format!(
+        r#"{{"id":"{ID}","object":"vehicle","name":"{LONGER}","plate":"KYT7293","daily_rate":89.5,"currency":"USD","status":"available","make":"Mercedes-Benz","model":"Sprinter 2500","year":2024,"plate_state":"NY"}}"#
+    );
+    let shown = |args: &[&str], columns: u16, rows: &str| {
+        let shown = plain(&FakeServer::new(vec![ok(&page(&[rows.to_owned()]))]), args, columns);
+        assert!(shown.lines().all(|line| line.chars().count() <= usize::from(columns)), "{columns}: {shown}");
+        shown
+    };
+    for columns in [140, 200] {
+        let table = shown(&["vehicles", "list"], columns, &vehicle);
+        assert!(table.contains(LONGER) && table.starts_with("ID "), "{columns}: {table}");
+    }
+    let wide = shown(&["vehicles", "list"], 200, &vehicle);
+    assert!(wide.contains("Sprinter 2500  2024  NY"), "there is room for all columns: {wide}");
+    let narrow = shown(&["vehicles", "list"], 80, &vehicle);
+    assert!(narrow.contains("Maximilian-Alexander von und zu") && narrow.contains('…'), "{narrow}");
+    let customer = format!(r#"{{"id":"{ID}","object":"customer","full_name":"{LONGER}","email":"m@example.com"}}"#);
+    for columns in [80, 140, 200] {
+        let table = shown(&["customers", "list", "--columns", "full_name"], columns, &customer);
+        assert_eq!(table, format!("FULL NAME\n{LONGER}\n"), "{columns}");
+    }
+}
+
+#[test]
+fn chosen_columns_fit_the_terminal_and_none_is_left_out() {
+    let invoice = format!(
+        r#"{{"id":"{ID}","object":"invoice","invoice_number":"INV-2026-0001","buyer_name":"{LONGER}","buyer_email":"maximilian.alexander@guttenberg-hohenstein.example.com","total":1234.5,"currency":"USD","due_date":"2026-06-30","status":"open"}}"#
+    );
+    let server = || FakeServer::new(vec![ok(&page(std::slice::from_ref(&invoice)))]);
+    let args = ["invoices", "list", "--columns", "invoice_number,buyer_name,buyer_email,total,due_date"];
+    for columns in [80, 140, 200] {
+        let shown = plain(&server(), &args, columns);
+        assert!(shown.lines().all(|line| line.chars().count() <= usize::from(columns)), "{columns}: {shown}");
+        for text in ["INVOICE NUMBER", "BUYER NAME", "BUYER EMAIL", "TOTAL", "DUE DATE"] {
+            assert!(shown.lines().next().unwrap().contains(text), "{columns}: {shown}");
+        }
+        for text in ["INV-2026-0001 ", "Maximilian-", "maximilian.", "1234.50 USD", "2026-06-30"] {
+            assert!(shown.contains(text), "{columns}: {shown}");
+        }
+        assert_eq!(shown.contains(LONGER), columns == 200, "{columns}: {shown}");
+    }
+    let ids = plain(&server(), &["invoices", "list", "--columns", "id,buyer_name,id,total"], 80);
+    assert_eq!(ids.matches(ID).count(), 2, "an id is never cut, also if the row does not fit: {ids}");
+    let piped = server().run(&args).stdout;
+    assert!(piped.contains(LONGER) && piped.contains("hohenstein.example.com\t1234.5\t2026-06-30\n"), "{piped}");
+}
+
+/// Keys of several organizations often have the same name.
+#[test]
+fn a_list_of_api_keys_names_their_organizations() {
+    let key = format!(
+        r#"{{"id":"{ID}","object":"api_key","organization_id":"{OTHER}","name":"website","hint":"rk_live_...4f2a","scope":"read_write","revoked_at":null,"last_used_at":"2026-06-02T14:03:00.000Z","expires_at":"2027-06-02T14:03:00.000Z"}}"#
+    );
+    let [narrow, wide] = listed("api-keys", &[key], "Sunrise Rentals");
+    for (shown, columns) in [(&narrow, 80), (&wide, 140)] {
+        assert!(shown.contains("ORGANIZATION") && shown.contains("Sunrise Rentals"), "{columns}: {shown}");
+    }
+    assert!(wide.contains("LAST USED AT"), "{wide}");
+}

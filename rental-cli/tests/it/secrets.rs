@@ -37,14 +37,20 @@ fn without_a_secret_it_exits_with_4_and_says_where_to_put_one() {
     for (args, variable) in
         [(["vehicles", "list"], "RENTAL_API_KEY"), (["organizations", "list"], "RENTAL_ADMIN_TOKEN")]
     {
+        let hint = if variable == "RENTAL_API_KEY" {
+            "store a key of the organization with `rental-cli login`, or set RENTAL_API_KEY to it"
+        } else {
+            "store your token with `rental-cli login --operator`, or set RENTAL_ADMIN_TOKEN to it"
+        };
         for value in [None, Some("")] {
             let mut command = cli(&args);
             command.envs(value.map(|value| (variable, value)));
             let ran = Ran::of(&mut command);
             assert_eq!((ran.code, ran.stdout.as_str()), (Some(4), ""));
             assert!(
+                ran.stderr.starts_with(&format!("error[credential_missing]: {variable} is not set\nhint: {hint}")),
+                "{}",
                 ran.stderr
-                    .starts_with(&format!("error[credential_missing]: {variable} is not set\nhint: set {variable}"))
             );
         }
     }

@@ -27,7 +27,10 @@ with `Idempotent-Replayed: true`.
 **Lost updates** are avoided with `If-Match` and the `ETag` of the revision that you read.
 
 **Errors** have a `type`, a `code` for programs, a `message` for people, and every bad field in `errors`. Quote the \
-`request_id` when you ask for help.";
+`request_id` when you ask for help.
+
+**Request ids** of your own, in `X-Request-Id`, come back in the response, and a `traceparent` of W3C Trace Context says \
+to which trace a request belongs: the log of the server has both.";
 
 /// The response to a head that the server does not read to its end. It has no JSON, so no row in the catalogue.
 pub(super) const HEAD_TOO_LARGE: &str = "HeadTooLarge";

@@ -39,7 +39,7 @@ pub(super) fn check_operator(
     let status = match &settings.admin_token {
         None => {
             let fact = "no admin token is set; only commands marked (operator) need one";
-            findings.add("admin token", Status::Skipped, fact, None)?;
+            findings.add("admin token", Status::Skipped, fact, Some("`rental-cli login --operator` stores one"))?;
             None
         }
         Some(Secret { origin, .. }) => {

@@ -106,7 +106,7 @@ pub(super) fn content<'d>(book: &Book<'d>) -> Markup {
                 "Every operation has an example for curl, TypeScript, Python and " code { "rental-cli" } ". The clients take \
                  address and key from " code { "RENTAL_BASE_URL" } " and " code { "RENTAL_API_KEY" } ". The packages for \
                  TypeScript and Python are not in the public registries yet: they are files of a release of this server, which \
-                 its operator has."
+                 its operator has. Tools such as Postman import " a href="/openapi.json" { code { "/openapi.json" } } "."
             }
             @for (name, line) in CLIENTS { p class="caption" { (name) } (block(name, &html! { (line) })) }
         }

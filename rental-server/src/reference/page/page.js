@@ -126,17 +126,23 @@ async function loadEntries() {
   return entries;
 }
 
+/** The word, and its singular if it can be a plural. */
+const forms = (word) => (/...s$/.test(word) ? [word, word.replace(/ies$/, "y").replace(/s$/, "")] : [word]);
+
 /** How well an entry fits: higher is better, 0 is not at all. Every word must be in it, or be another word for it. */
 function score([kind, title, text, , others = ""], words) {
   const [name, rest, synonyms] = [title.toLowerCase(), `${text} ${others}`.toLowerCase(), others.split(" ")];
   let sum = { page: 4, operation: 3, section: 3, event: 2, error: 2, header: 2, field: 1 }[kind];
   for (const word of words) {
-    if (name === word || name.split(".").at(-1) === word) sum += 30;
-    else if (synonyms.includes(word)) sum += 24;
-    else if (name.startsWith(word)) sum += 20;
-    else if (name.includes(word)) sum += 12;
-    else if (rest.includes(word)) sum += 4;
-    else return 0;
+    const points = Math.max(...forms(word).map((form) => {
+      if (name === form || name.split(".").at(-1) === form) return 30;
+      if (synonyms.includes(form)) return 24;
+      if (name.startsWith(form)) return 20;
+      if (name.includes(form)) return 12;
+      return rest.includes(form) ? 4 : 0;
+    }));
+    if (!points) return 0;
+    sum += points;
   }
   return sum;
 }

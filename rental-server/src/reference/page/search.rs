@@ -6,7 +6,7 @@ use super::{
     fields::Shape,
     markup::{anchor, object, text},
     problems,
-    sections::{Section, header_anchor, headers, headers_of_deliveries, of_guide, of_webhooks},
+    sections::{Section, header_anchor, headers, headers_of_deliveries, of_guide, of_webhooks, words},
 };
 use crate::http::problem::catalogue::CATALOGUE;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ pub(super) fn index(book: &Book<'_>, for_operators: bool) -> String {
     let mut entries: Vec<Value> = Vec::new();
     for chapter in book.chapters.iter().filter(|chapter| for_operators || !chapter.for_operators) {
         let path = chapter.path();
-        entries.push(json!(["page", chapter.title, chapter.description, path]));
+        entries.push(json!(["page", chapter.title, chapter.description, path, words(&chapter.name)]));
         for operation in &chapter.operations {
             let id = operation.id();
             let route = format!("{} {}", operation.method, operation.path);
@@ -31,7 +31,7 @@ pub(super) fn index(book: &Book<'_>, for_operators: bool) -> String {
     entries.push(json!(["page", "Errors", "Every status and code", "/docs/errors"]));
     entries.extend(CATALOGUE.iter().enumerate().map(|(at, refusal)| {
         let about = format!("{} {}", refusal.status, refusal.cause);
-        json!(["error", refusal.code, about, format!("/docs/errors#{}", problems::anchor(at))])
+        json!(["error", refusal.code, about, format!("/docs/errors#{}", problems::anchor(at)), words(refusal.code)])
     }));
     for chapter in book.chapters.iter().filter(|chapter| for_operators || !chapter.for_operators) {
         entries.extend(fields(book, chapter));

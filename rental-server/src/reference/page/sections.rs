@@ -17,25 +17,31 @@ pub(super) struct Section<'d> {
     pub(super) words: String,
 }
 
-/// Words that people search for and that the text of a section does not have, by its anchor.
+/// Words that people search for and that the text of a section, of the beginning of a page or of an error does not have: by the anchor of
+/// the section, the name of the page or the code of the error.
 const WORDS: &[(&str, &str)] = &[
-    ("first-booking", "guide tutorial quickstart getting started"),
-    ("clients", "sdk library package install typescript python curl"),
+    ("first-booking", "guide tutorial quickstart getting started reservation reserve"),
+    ("clients", "sdk library package install typescript python curl postman"),
     ("basics", "authentication authorization bearer key"),
-    ("lists", "pagination paging page cursor limit sync updated"),
+    ("lists", "pagination paging page size cursor limit sync updated sort sorting order"),
     ("retries", "retry idempotency idempotent repeat duplicate"),
     ("lost-updates", "etag concurrency optimistic locking conflict revision if-match"),
-    ("amounts", "money currency decimal timezone null"),
+    ("amounts", "money currency decimal timezone null date time format"),
     ("errors", "problem status code request-id"),
+    ("request-ids", "x-request-id traceparent trace tracing correlation log"),
     ("deliveries", "retry retries retried delivery repeat duplicate timeout"),
-    ("verifying", "signature hmac secret webhook authenticity"),
+    ("verifying", "signature hmac secret whsec webhook authenticity"),
     ("headers", "webhook"),
     ("event", "webhook payload body"),
     ("types", "webhook events list"),
+    ("rentals", "booking reservation reserve cancel cancellation"),
+    ("invoices", "bill billing overdue unpaid"),
+    ("credit_notes", "refund cancel"),
+    ("insufficient_scope", "permission forbidden"),
 ];
 
-/// The other words for the section of this anchor.
-fn words(anchor: &str) -> &'static str {
+/// The other words for the section of this anchor, the page of this name or the error of this code.
+pub(super) fn words(anchor: &str) -> &'static str {
     WORDS.iter().find(|(known, _)| *known == anchor).map_or("", |(_, words)| words)
 }
 
