@@ -218,7 +218,8 @@ fn rule_out(weighed: &mut [Weighed<'_, '_>]) {
     let is_out = |one: usize, by: usize, weighed: &[Weighed<'_, '_>]| {
         let (one, by) = (&weighed[one], &weighed[by]);
         let is_trusted = by.possession.is_recorded() && !by.possession.is_contradicted_by(one.possession);
-        let recorded = is_trusted && !one.possession.is_recorded();
+        // What is recorded of a rental that was cancelled is not less true.
+        let recorded = is_trusted && !one.possession.is_recorded() && !one.possession.is_cancelled();
         let planned = !one.surely && !one.is_overdue() && one.possession.can_follow_or_precede(by.possession);
         by.surely_took_place() && !one.in_second_of_return && (recorded || planned)
     };
@@ -383,7 +384,7 @@ impl<'t, 'r> Weighed<'t, 'r> {
         let is_trusted = !self.at.can_be_in(possession.trusted_to, possession.giving_back.latest);
         let has_days = rental.start_date.is_some() && rental.end_date.is_some();
         match (self.planned, possession.pickup.recorded, possession.giving_back.recorded) {
-            (_, true, true) if self.contradicted => {
+            (_, true, true) if self.contradicted || !is_trusted => {
                 format!("Handed over before and given back after it; planned {days}. Another rental contradicts that.")
             }
             (true, true, true) if has_days => format!("Handed over before and given back after it, within {days}."),
@@ -393,6 +394,9 @@ impl<'t, 'r> Weighed<'t, 'r> {
             (_, true, true) => format!("Handed over before and given back after it; planned {days}."),
             (true, _, false) if !is_trusted && possession.is_out() => {
                 format!("Planned {days}, but another rental began since, and nobody recorded the return.")
+            }
+            (true, false, _) if self.at.can_be_in(possession.pickup.earliest, possession.trusted_from) => {
+                format!("Planned {days}, but one that was cancelled had the vehicle on the first day.")
             }
             (true, ..) if is_trusted && self.contradicted => {
                 format!("Planned {days}, but another rental was planned or had the vehicle at the same time.")

@@ -160,7 +160,7 @@ async fn unknown(
 
 /// Days, `[first, end)` by number, on which another rental can show that this one was over by `day`, or never took place:
 /// those of a booking that nobody marked as handed over, and those since the pickup of a rental that nobody marked as given
-/// back.
+/// back, or without a planned day of the return.
 fn telling_days(rental: &Rental, day: u32) -> Option<(u32, u32)> {
     let start = rental.start_date.map(Date::day_number);
     let swap = rental.earlier_vehicles.first().map(|one| one.until);
@@ -174,7 +174,9 @@ fn telling_days(rental: &Rental, day: u32) -> Option<(u32, u32)> {
     }
     match (rental.status, rental.completed_at, handed_over) {
         (RentalStatus::Approved, None, None) => Some((start?, rental.end_date.map_or(start?, Date::day_number) + 1)),
-        (RentalStatus::New, ..) | (_, Some(_), _) => None,
+        (RentalStatus::New, ..) => None,
+        // Where no day of the return was planned, another rental that took place before it contradicts it.
+        (_, Some(_), _) if rental.end_date.is_some() => None,
         // Its planned day tells when it was given back, unless it was handed over later.
         (RentalStatus::Completed, None, _)
             if rental.end_date.is_some_and(|end| handed_over.is_none_or(|up| up + 1 < end.day_number())) =>
@@ -390,16 +392,19 @@ async fn stays_within(
     let spans: Vec<(Span, usize)> = classes.iter().filter(|class| **class <= OPEN).map(of_class).collect();
     let mut entries: Vec<Key> = Vec::new();
     for found in store.scan_each(&spans).await? {
-        // With more of them it is not known which ones reach the days.
+        // When there can be more of them, none is left out, so that a caller who asked for so many sees that.
         let are_all = found.len() < limit;
-        let reaches = |entry: &Key| rental::last_day_of_stay(entry).is_none_or(|last| earliest <= last);
+        let reaches = |entry: &Key| rental::last_day_of_stay(entry, &place(0, 0)).is_none_or(|last| earliest <= last);
         let found = all_sound(found)?.into_iter().map(|entry| entry.key);
         entries.extend(found.filter(|entry| !are_all || reaches(entry)));
     }
     entries.truncate(most);
-    let records = key::records(organization, &rental::SPEC);
-    let place_of = |entry: &Key| Follow { prefix: records.clone() }.target(entry.as_bytes());
-    let places: Vec<Key> = entries.iter().filter_map(place_of).collect();
+    let records = Follow { prefix: key::records(organization, &rental::SPEC) };
+    let mut places = Vec::with_capacity(entries.len());
+    for entry in &entries {
+        let place = records.target(entry.as_bytes());
+        places.push(place.ok_or_else(|| StoreError::Damaged(DamagedRow::points_nowhere(entry.clone())))?);
+    }
     let mut rentals = Vec::with_capacity(places.len());
     for (entry, found) in entries.into_iter().zip(store.get(&places).await?) {
         match found {

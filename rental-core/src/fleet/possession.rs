@@ -212,7 +212,8 @@ impl<'r> Possession<'r> {
     /// Adjusts this possession to those before and after it.
     fn adjust(&mut self, all: &[Self]) {
         self.end_at_next(all);
-        self.doubt_after_cancelled(all);
+        self.doubt_beside_cancelled(all);
+        self.doubt_unplanned_return(all);
         self.begin_after_earlier(all);
     }
 
@@ -245,14 +246,33 @@ impl<'r> Possession<'r> {
         }
     }
 
-    /// Trusts the plan of this possession only until the recorded pickup of one that was cancelled.
-    fn doubt_after_cancelled(&mut self, all: &[Self]) {
-        let is_cancelled = |other: &&Self| {
-            let begins_later = self.giving_back.earliest.max(self.pickup.latest) <= other.pickup.earliest;
-            other.rental.id != self.rental.id && other.is_cancelled() && begins_later
+    /// Trusts the plan of this possession only until the recorded pickup of one that was cancelled; and a planned pickup only after the
+    /// one of another customer who picked the vehicle up on that day.
+    fn doubt_beside_cancelled(&mut self, all: &[Self]) {
+        let cancelled = || all.iter().filter(|other| other.rental.id != self.rental.id && other.is_cancelled());
+        let begins_later = |other: &&Self| self.giving_back.earliest.max(self.pickup.latest) <= other.pickup.earliest;
+        let next = cancelled().filter(begins_later).map(|other| other.pickup.earliest).min();
+        let is_on_first_day = |other: &&Self| {
+            let window = self.pickup.earliest..self.pickup.latest;
+            other.rental.customer_id != self.rental.customer_id && window.contains(&other.pickup.earliest)
         };
-        let cancelled = all.iter().filter(is_cancelled).map(|other| other.pickup.earliest).min();
-        if let Some(at) = cancelled.filter(|_| !self.giving_back.recorded) {
+        let before = cancelled().filter(is_on_first_day).map(|other| other.giving_back.earliest).max();
+        if let Some(at) = next.filter(|_| !self.giving_back.recorded) {
+            self.trusted_to = self.trusted_to.min(at);
+        }
+        if let Some(at) = before.filter(|_| !self.pickup.recorded) {
+            self.trusted_from = self.trusted_from.max(at);
+        }
+    }
+
+    /// Trusts a recorded return for which no day was planned only until the next rental that took place before that return: the
+    /// status was perhaps changed long after the vehicle came back.
+    fn doubt_unplanned_return(&mut self, all: &[Self]) {
+        if self.rental.end_date.is_some() || self.back.is_none() {
+            return;
+        }
+        let contradicts = |other: &&Self| self.begin <= other.begin && self.is_contradicted_by(other);
+        if let Some(at) = all.iter().filter(contradicts).filter_map(|other| other.begin).min() {
             self.trusted_to = self.trusted_to.min(at);
         }
     }
@@ -350,7 +370,8 @@ impl<'r> Possession<'r> {
     }
 
     /// Whether a recorded pickup long before the planned days, or a recorded return long after them, takes days from another
-    /// rental that took place. One of the two is written down wrong, and nobody knows which.
+    /// rental that took place; or a recorded return for which no day was planned. One of the two is written down wrong, and nobody
+    /// knows which.
     ///
     /// This depends on these two rentals only, not on what others change of them.
     pub(super) fn is_contradicted_by(&self, other: &Self) -> bool {
@@ -365,7 +386,8 @@ impl<'r> Possession<'r> {
         };
         let is_late = |back: Timestamp| {
             let end = other.span_end();
-            last.plus_millis(CLOSE) < back && from <= begin && last < end && end <= back
+            let is_unplanned = self.rental.end_date.is_none() || (last.plus_millis(CLOSE) < back && last < end);
+            is_unplanned && from <= begin && end <= back
         };
         is_another && (first.is_some_and(is_early) || self.back.is_some_and(is_late))
     }
@@ -394,7 +416,7 @@ impl<'r> Possession<'r> {
     }
 
     /// Whether it was cancelled after a recorded pickup.
-    fn is_cancelled(&self) -> bool {
+    pub(super) fn is_cancelled(&self) -> bool {
         self.rental.status == RentalStatus::Cancelled && self.pickup.recorded
     }
 

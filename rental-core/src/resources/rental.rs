@@ -263,7 +263,7 @@ impl Rental {
         swap.or_else(|| self.completed_at.map(|at| (self.vehicle_id, at)))
     }
 
-    /// The stays of its vehicles: one for each vehicle, in the look-up of stays.
+    /// The entries of the look-up of stays: one for each vehicle, and one of the first vehicle when it came back before its plan.
     fn stays(&self) -> Vec<IndexPrefix> {
         let Some((start, last)) = self.stay() else { return Vec::new() };
         let entry = |vehicle, last: Option<u32>| {
@@ -374,7 +374,8 @@ pub(crate) struct VehicleOut {
     pub(crate) last: Option<u32>,
 }
 
-/// The look-up prefix of the stays of `vehicle` that begin on day `start`. Class n has stays of 2^n to 2^(n+1)-1 days.
+/// The look-up prefix of the stays of `vehicle` that begin on day `start`. Class n, up to 30, has stays of 2^n to 2^(n+1)-1 days;
+/// then come [`OPEN`] and [`BACK_BEFORE_PLAN`], whose entries have the day of the return as first and last day.
 #[must_use]
 pub(crate) fn stay_look_up(vehicle: VehicleId, class: u8, start: u32) -> IndexPrefix {
     STAY.of(&[vehicle.as_bytes(), &[class], &start.to_be_bytes()])
@@ -385,11 +386,13 @@ fn stay_entry(vehicle: VehicleId, class: u8, start: u32, last: u32) -> IndexPref
     STAY.of(&[vehicle.as_bytes(), &[class], &start.to_be_bytes(), &last.to_be_bytes()])
 }
 
-/// The last day of a stay, by number, from the key of its entry: it is before the id of the rental.
+/// The last day of a stay, by number, from the key of its entry: it is between the first day and the id of the rental. `place` is any
+/// place of the look-up, up to the first day. `None` for an entry of schema version 11, which an upgrade leaves of a damaged rental.
 #[must_use]
-pub(crate) fn last_day_of_stay(entry: &Key) -> Option<u32> {
+pub(crate) fn last_day_of_stay(entry: &Key, place: &Key) -> Option<u32> {
     let (before, _) = entry.as_bytes().split_last_chunk::<16>()?;
-    before.last_chunk().map(|last| u32::from_be_bytes(*last))
+    let last = before.get(place.as_bytes().len()..)?.last_chunk()?;
+    Some(u32::from_be_bytes(*last))
 }
 
 /// The look-up prefix of the rentals of `vehicle` with a recorded pickup, or only a recorded return, at a time.

@@ -210,3 +210,58 @@ proptest! {
         }
     }
 }
+
+/// Its status was changed months after the vehicle came back, and no day of the return was planned.
+#[test]
+fn a_return_that_nobody_planned_takes_nothing_from_rentals_that_took_place() {
+    let (up, back) = (Some("2026-06-04T13:00:00Z"), Some("2026-11-28T05:00:00Z"));
+    for status in ["COMPLETED", "ACTIVE"] {
+        for returned in [None, Some("2026-06-12T14:00:00Z")] {
+            let second = of(8, rental(2, status, ("2026-06-08", "2026-06-12"), None, returned));
+            let third = of(9, rental(3, "COMPLETED", ("2026-06-20", "2026-06-24"), None, None));
+            let all = [rental(1, "COMPLETED", ("2026-06-04", ""), up, back), second, third];
+            check(&all, "2026-06-05T16:00:01Z", "1");
+            for day in ["09", "10", "14", "22", "27"] {
+                check(&all, &format!("2026-06-{day}T16:00:01Z"), "unclear");
+            }
+            let (_, reasons) = sentences(&all, "2026-06-14T16:00:01Z");
+            let expected =
+                "Handed over before and given back after it; planned from 2026-06-04. Another rental contradicts that.";
+            assert_eq!(reasons[0], expected);
+        }
+    }
+    // A booking that nobody marked as handed over, and one of the same customer, contradict nothing.
+    let first = || rental(1, "COMPLETED", ("2026-06-04", ""), up, back);
+    let booking = of(8, rental(2, "APPROVED", ("2026-06-08", "2026-06-12"), None, None));
+    check(&[first(), booking], "2026-06-14T16:00:01Z", "1");
+    check(&[first(), rental(2, "COMPLETED", ("2026-06-08", "2026-06-12"), None, None)], "2026-06-14T16:00:01Z", "1");
+}
+
+#[test]
+fn what_is_recorded_of_a_cancelled_rental_is_not_less_true() {
+    let cancelled = |days, up, back| of(8, rental(2, "CANCELLED", days, Some(up), back));
+    // Within the recorded times of another one.
+    let first = || {
+        rental(1, "COMPLETED", ("2026-06-01", "2026-06-10"), Some("2026-06-01T14:00:00Z"), Some("2026-06-10T14:00:00Z"))
+    };
+    let within = [first(), cancelled(("2026-06-05", "2026-06-08"), "2026-06-05T18:00:00Z", None)];
+    for (time, expected) in [("05T16", "1"), ("05T19", "unclear"), ("06T16", "unclear"), ("09T16", "1")] {
+        check(&within, &format!("2026-06-{time}:00:01Z"), expected);
+    }
+    // Before it, and the other one is ended by its own pickup.
+    let before = [first(), cancelled(("2026-05-30", "2026-06-03"), "2026-05-30T18:00:00Z", None)];
+    check(&before, "2026-06-02T16:00:01Z", "1");
+    // On the planned first day of another one, whose pickup is not recorded.
+    let cancelled = || cancelled(("2026-06-14", "2026-06-14"), "2026-06-14T15:00:00Z", Some("2026-06-14T21:00:00Z"));
+    for back in [None, Some("2026-06-15T18:00:00Z")] {
+        let both = [rental(1, "COMPLETED", ("2026-06-14", "2026-06-17"), None, back), cancelled()];
+        check(&both, "2026-06-14T11:00:01Z", "unclear");
+        check(&both, "2026-06-14T16:00:01Z", "unclear");
+        check(&both, "2026-06-15T12:00:01Z", "1");
+        let (_, reasons) = sentences(&both, "2026-06-14T11:00:01Z");
+        let expected = "Planned 2026-06-14 to 2026-06-17, but one that was cancelled had the vehicle on the first day.";
+        assert_eq!(reasons[0], expected);
+    }
+    let own = Rental { customer_id: CUSTOMER, ..cancelled() };
+    check(&[rental(1, "COMPLETED", ("2026-06-14", "2026-06-17"), None, None), own], "2026-06-14T11:00:01Z", "1");
+}
