@@ -54,7 +54,8 @@ pub(super) fn number(given: &str, column: &str) -> Result<Text, String> {
     if is_rounded(&plain) || plain.split_once(['E', 'e']).is_some_and(is_exponent) {
         return Err(rounded(&bare, column));
     }
-    if mangled::is_other_value(&bare) {
+    let is_formula = given.trim_start().starts_with('=') && bare.contains('(');
+    if mangled::is_other_value(&bare) || is_formula {
         return Err(lost(&bare, column));
     }
     let is_spaced = bare.contains(char::is_whitespace) && bare.chars().all(|c| c.is_ascii_digit() || c.is_whitespace());
@@ -88,16 +89,26 @@ fn visible(given: &str) -> Cow<'_, str> {
 }
 
 fn without_additions(given: &str) -> Cow<'_, str> {
-    let quoted = given.trim().trim_start_matches('\'').trim();
-    let formula = quoted.strip_prefix('=').unwrap_or(quoted).trim();
-    let bare = formula.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(formula).trim();
+    let quoted = given.trim().trim_start_matches(['\'', '\u{2018}', '\u{2019}', '`']).trim();
+    let bare = match quoted.strip_prefix('=') {
+        // The closing quotation mark can be lost with the end of a cell.
+        Some(formula) => formula.trim().trim_matches('"').trim(),
+        None => quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(quoted).trim(),
+    };
+    // `0.##` shows a whole number with a point behind it, and `+0` one with its sign.
+    let unsigned = bare.strip_prefix('+').unwrap_or(bare);
+    if let Some(whole) =
+        [unsigned, unsigned.trim_end_matches(['.', ',', ';'])].into_iter().find(|text| are_digits(text))
+    {
+        return Cow::Borrowed(whole);
+    }
     if let Some(digits) = ungrouped(bare) {
         return Cow::Owned(digits);
     }
     // Where people write decimal commas, so do spreadsheets.
     match bare.rsplit_once(['.', ',']).filter(|(_, zeros)| !zeros.is_empty() && zeros.bytes().all(|byte| byte == b'0'))
     {
-        Some((whole, _)) if are_digits(whole) => Cow::Borrowed(whole),
+        Some((whole, _)) if are_digits(whole.trim_end()) => Cow::Borrowed(whole.trim_end()),
         Some((whole, _)) => ungrouped(whole).map_or(Cow::Borrowed(bare), Cow::Owned),
         None => Cow::Borrowed(bare),
     }
@@ -360,7 +371,16 @@ mod tests {
             ("'00412", "00412"),
             ("12.5", "12.5"),
             ("A.0", "A.0"),
-            ("1.", "1."),
+            ("61231234567.", "61231234567"),
+            ("61231234567,", "61231234567"),
+            ("61231234567;", "61231234567"),
+            ("61231234567 .0", "61231234567"),
+            ("+61231234567", "61231234567"),
+            ("\u{2019}00412", "00412"),
+            ("`00412", "00412"),
+            ("=\"00412", "00412"),
+            ("A.", "A."),
+            ("+A1", "+A1"),
         ] {
             assert_eq!(identifier(given, "Tag").as_deref(), Ok(expected), "{given}");
         }
