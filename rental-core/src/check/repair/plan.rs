@@ -89,7 +89,7 @@ pub fn plan<W: Waiter>(
     let view = View::new(store, waiter);
     let mut decider = Decider::new(&view, now);
     let (mut seen, mut settled, mut plan) = (0, false, Plan::default());
-    for _ in 0..MOST_ROUNDS {
+    for round in 1..=MOST_ROUNDS {
         let get = |key: &Key| view.get(key);
         let mut audit = Audit::new(&get).at(now);
         decider.begin(settled);
@@ -122,9 +122,11 @@ pub fn plan<W: Waiter>(
         plan.left = audit.finish().after_repair();
         plan.more = view.planned() >= MOST_CHANGES;
         settled = !view.take_progress();
-        if plan.more || (settled && !decider.has_put_off()) {
+        let is_last = plan.more || round == MOST_ROUNDS;
+        if is_last || (settled && !decider.has_put_off()) {
             decider.mark_unattributed();
-            if plan.more || !view.take_progress() {
+            view.failure()?;
+            if is_last || !view.take_progress() {
                 break;
             }
         }

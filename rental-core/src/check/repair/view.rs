@@ -155,6 +155,11 @@ impl<'s, W: Waiter> View<'s, W> {
         self.progress.take()
     }
 
+    /// The failure of a read since the last walk.
+    pub(super) fn failure(&self) -> Result<(), StoreError> {
+        self.failed.borrow_mut().take().map_or(Ok(()), Err)
+    }
+
     /// The number of planned changes.
     pub(super) fn planned(&self) -> usize {
         self.changes.borrow().len()
