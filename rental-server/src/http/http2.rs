@@ -9,7 +9,7 @@ use crate::{
         serve::{Service, respond},
         serving::{InFlightPart, MAX_HEAD, Shared, answer, to_its_end},
         traffic::Traffic,
-        unread::ReadToItsEnd,
+        unread::{Places, ReadToItsEnd},
     },
     shares::Share,
     turns::Member,
@@ -30,7 +30,10 @@ use std::{
     task::{Context, Poll, ready},
     time::Duration,
 };
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::Semaphore,
+};
 
 /// Most requests of a connection at the same time. RFC 9113, 6.5.2 advises no fewer.
 const STREAMS: u32 = 100;
@@ -39,6 +42,8 @@ const STREAM_WINDOW: u32 = 256 << 10;
 const CONNECTION_WINDOW: u32 = 1 << 20;
 /// Bytes of a response that wait for the client, beside the part that is being sent.
 const SEND_BUFFER: usize = 64 << 10;
+/// Requests of a connection whose bodies are read at the same time after an early response.
+const MOST_UNREAD: usize = 8;
 /// How often a silent client is asked whether it is still there, and how long it may take to answer.
 const PING: Duration = Duration::from_secs(20);
 
@@ -49,10 +54,11 @@ where
     I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let Shared { service, requests, closing, drained, .. } = shared;
+    let places = Places { of_all: closing, of_connection: Arc::new(Semaphore::new(MOST_UNREAD)) };
     let (seen, share) = (Arc::clone(&traffic), Arc::<Share>::default());
     let answers = service_fn(move |request: Request<Incoming>| {
         let part = requests.try_take(address.as_ref(), &share);
-        let request = request.map(|body| ReadToItsEnd::new(body, Arc::clone(&closing)));
+        let request = request.map(|body| ReadToItsEnd::new(body, places.clone()));
         let (call, response) = answer(&service, &seen, request);
         let service = Arc::clone(&service);
         async move {

@@ -1,7 +1,7 @@
 //! The rest of a request's body over HTTP/2, when the response was sent before it was read.
 //!
 //! A stream whose body is dropped ends with RST_STREAM(NO_ERROR) (RFC 9113, 8.1). But clients such as curl then lose the response
-//! that came before. So the server reads and drops the rest, within the bounds of a connection that is closed.
+//! that came before. So the server reads and drops the rest, for as long as it reads from a connection that it closes.
 
 use crate::http::closing::{LONGEST, MOST_BYTES};
 use bytes::Bytes;
@@ -12,18 +12,35 @@ use std::{
     sync::Arc,
     task::{Context, Poll},
 };
-use tokio::{runtime::Handle, sync::Semaphore, time::timeout};
+use tokio::{
+    runtime::Handle,
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
 
 /// A body whose rest is read after it was dropped.
 pub(super) struct ReadToItsEnd {
-    /// `None` once it is dropped.
+    /// Taken by the drop.
     body: Option<Incoming>,
-    /// Limits how many bodies and closed connections are read at the same time.
-    places: Arc<Semaphore>,
+    places: Places,
+}
+
+/// Limits how much is read at the same time: of all connections, those of HTTP/1 that are closed included, and of this connection.
+#[derive(Clone)]
+pub(super) struct Places {
+    pub(super) of_all: Arc<Semaphore>,
+    pub(super) of_connection: Arc<Semaphore>,
+}
+
+impl Places {
+    fn take(&self) -> Option<[OwnedSemaphorePermit; 2]> {
+        let take = |places: &Arc<Semaphore>| Arc::clone(places).try_acquire_owned().ok();
+        Some([take(&self.of_connection)?, take(&self.of_all)?])
+    }
 }
 
 impl ReadToItsEnd {
-    pub(super) fn new(body: Incoming, places: Arc<Semaphore>) -> Self {
+    pub(super) fn new(body: Incoming, places: Places) -> Self {
         Self { body: Some(body), places }
     }
 }
@@ -51,11 +68,10 @@ impl Body for ReadToItsEnd {
 impl Drop for ReadToItsEnd {
     fn drop(&mut self) {
         let Some(body) = self.body.take().filter(|body| !body.is_end_stream()) else { return };
-        let place = Arc::clone(&self.places).try_acquire_owned();
-        if let (Ok(place), Ok(runtime)) = (place, Handle::try_current()) {
+        if let (Some(places), Ok(runtime)) = (self.places.take(), Handle::try_current()) {
             runtime.spawn(async move {
                 let _ = timeout(LONGEST, read(body)).await;
-                drop(place);
+                drop(places);
             });
         }
     }
