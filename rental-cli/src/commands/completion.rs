@@ -45,7 +45,7 @@ static TYPED: OnceLock<Vec<String>> = OnceLock::new();
 
 /// The shells that have completions.
 pub(crate) const fn shells() -> Shells<'static> {
-    Shells(&[&Quoting, &Elvish, &Unquoting(&Fish), &Powershell, &Unquoting(&Zsh)])
+    Shells(&[&Quoting, &Elvish, &Unquoting(&Fish), &Plain, &Unquoting(&Zsh)])
 }
 
 /// The words of the command line that is completed, up to the cursor.
@@ -81,7 +81,9 @@ impl EnvCompleter for Quoting {
         completer: &str,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        let script = SCRIPT_OF_BASH.replace("VARIABLE", variable).replace("COMPLETER", completer).replace("BIN", bin);
+        let word = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
+        let parts = [("VARIABLE", variable.to_owned()), ("BIN", word(bin)), ("COMPLETER", word(completer))];
+        let script = parts.iter().fold(SCRIPT_OF_BASH.to_owned(), |script, (name, part)| script.replace(name, part));
         out.write_all(script.as_bytes())
     }
 
@@ -102,6 +104,56 @@ impl EnvCompleter for Quoting {
         for candidate in complete(command, args, index, directory)? {
             if let Some(rest) = candidate.get_value().to_string_lossy().strip_prefix(&kept) {
                 writeln!(out, "{}", quoted(rest, last.open))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// PowerShell, whose script evaluates what was typed and inserts a candidate as it is. So names with characters that mean something there
+/// are not offered: a vehicle named `$(...)` would be run.
+struct Plain;
+
+impl Plain {
+    fn is_plain(text: &str) -> bool {
+        let is_plain = |c: char| c.is_alphanumeric() || "-_./:=+%".contains(c);
+        !text.starts_with('@') && text.chars().all(|c| is_plain(c) || c == '@')
+    }
+}
+
+impl EnvCompleter for Plain {
+    fn name(&self) -> &'static str {
+        Powershell.name()
+    }
+
+    fn is(&self, name: &str) -> bool {
+        Powershell.is(name)
+    }
+
+    fn write_registration(
+        &self,
+        variable: &str,
+        name: &str,
+        bin: &str,
+        completer: &str,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        Powershell.write_registration(variable, name, bin, completer, out)
+    }
+
+    fn write_complete(
+        &self,
+        command: &mut Command,
+        args: Vec<OsString>,
+        directory: Option<&Path>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let index = args.len().saturating_sub(1);
+        for candidate in complete(command, args, index, directory)? {
+            let value = candidate.get_value().to_string_lossy();
+            if Self::is_plain(&value) {
+                let help = candidate.get_help().map(ToString::to_string).unwrap_or_default();
+                writeln!(out, "{value}\t{}", help.lines().next().unwrap_or_default())?;
             }
         }
         Ok(())
@@ -151,5 +203,20 @@ impl EnvCompleter for Unquoting {
         };
         let args = remembered(args.iter().enumerate().map(read).collect());
         self.0.write_complete(command, args, directory, out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn powershell_is_offered_no_name_that_it_would_run() {
+        for text in ["White-Model-3", "--all", "ada@example.com", "Ärö", "rental:BK-1", "a/b.csv"] {
+            assert!(Plain::is_plain(text), "{text}");
+        }
+        for text in ["$(x)", "a;b", "a b", "a`b", "a'b", "a\"b", "a|b", "@a", "a&b", "(x)", "{x}", "a,b", "a\tb"] {
+            assert!(!Plain::is_plain(text), "{text}");
+        }
     }
 }
