@@ -45,7 +45,7 @@ static TYPED: OnceLock<Vec<String>> = OnceLock::new();
 
 /// The shells that have completions.
 pub(crate) const fn shells() -> Shells<'static> {
-    Shells(&[&Quoting, &Elvish, &Unquoting(&Fish), &Plain, &Unquoting(&Zsh)])
+    Shells(&[&Quoting, &Elvish, &Other(&Fish, unquoting), &Other(&Powershell, plain), &Other(&Zsh, unquoting)])
 }
 
 /// The words of the command line that is completed, up to the cursor.
@@ -110,60 +110,13 @@ impl EnvCompleter for Quoting {
     }
 }
 
-/// PowerShell, whose script evaluates what was typed and inserts a candidate as it is. So names with characters that mean something there
-/// are not offered: a vehicle named `$(...)` would be run.
-struct Plain;
+/// Completes the typed words for a shell.
+type Completing = fn(&dyn EnvCompleter, &mut Command, Vec<OsString>, Option<&Path>, &mut dyn Write) -> io::Result<()>;
 
-impl Plain {
-    fn is_plain(text: &str) -> bool {
-        let is_plain = |c: char| c.is_alphanumeric() || "-_./:=+%".contains(c);
-        !text.starts_with('@') && text.chars().all(|c| is_plain(c) || c == '@')
-    }
-}
+/// A shell with the script of clap and candidates of its own.
+struct Other(&'static dyn EnvCompleter, Completing);
 
-impl EnvCompleter for Plain {
-    fn name(&self) -> &'static str {
-        Powershell.name()
-    }
-
-    fn is(&self, name: &str) -> bool {
-        Powershell.is(name)
-    }
-
-    fn write_registration(
-        &self,
-        variable: &str,
-        name: &str,
-        bin: &str,
-        completer: &str,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
-        Powershell.write_registration(variable, name, bin, completer, out)
-    }
-
-    fn write_complete(
-        &self,
-        command: &mut Command,
-        args: Vec<OsString>,
-        directory: Option<&Path>,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
-        let index = args.len().saturating_sub(1);
-        for candidate in complete(command, args, index, directory)? {
-            let value = candidate.get_value().to_string_lossy();
-            if Self::is_plain(&value) {
-                let help = candidate.get_help().map(ToString::to_string).unwrap_or_default();
-                writeln!(out, "{value}\t{}", help.lines().next().unwrap_or_default())?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A shell that passes words as they were typed, and quotes candidates itself.
-struct Unquoting(&'static dyn EnvCompleter);
-
-impl EnvCompleter for Unquoting {
+impl EnvCompleter for Other {
     fn name(&self) -> &'static str {
         self.0.name()
     }
@@ -190,20 +143,54 @@ impl EnvCompleter for Unquoting {
         directory: Option<&Path>,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        // fish has read all words but the last.
-        let is_fish = self.is("fish");
-        let last = args.len().saturating_sub(1);
-        let read = |(at, typed): (usize, &OsString)| {
-            let typed = typed.to_string_lossy();
-            match is_fish {
-                true if at < last => typed.into_owned(),
-                true => Word::read(&typed, Rules::Fish).text,
-                false => Word::read(&typed, Rules::Posix).text,
-            }
-        };
-        let args = remembered(args.iter().enumerate().map(read).collect());
-        self.0.write_complete(command, args, directory, out)
+        (self.1)(self.0, command, args, directory, out)
     }
+}
+
+/// The script of PowerShell evaluates what was typed and inserts a candidate as it is. So names with characters that mean something there
+/// are not offered: a vehicle named `$(...)` would be run.
+fn plain(
+    _: &dyn EnvCompleter,
+    command: &mut Command,
+    args: Vec<OsString>,
+    directory: Option<&Path>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let index = args.len().saturating_sub(1);
+    for candidate in complete(command, args, index, directory)? {
+        let value = candidate.get_value().to_string_lossy();
+        if is_plain(&value) {
+            let help = candidate.get_help().map(ToString::to_string).unwrap_or_default();
+            writeln!(out, "{value}\t{}", help.lines().next().unwrap_or_default())?;
+        }
+    }
+    Ok(())
+}
+
+fn is_plain(text: &str) -> bool {
+    !text.starts_with('@') && text.chars().all(|c| c.is_alphanumeric() || "-_./:=+%@".contains(c))
+}
+
+/// fish and zsh pass words as they were typed, and quote candidates themselves. fish has read all words but the last.
+fn unquoting(
+    shell: &dyn EnvCompleter,
+    command: &mut Command,
+    args: Vec<OsString>,
+    directory: Option<&Path>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let is_fish = shell.is("fish");
+    let last = args.len().saturating_sub(1);
+    let read = |(at, typed): (usize, &OsString)| {
+        let typed = typed.to_string_lossy();
+        match is_fish {
+            true if at < last => typed.into_owned(),
+            true => Word::read(&typed, Rules::Fish).text,
+            false => Word::read(&typed, Rules::Posix).text,
+        }
+    };
+    let args = remembered(args.iter().enumerate().map(read).collect());
+    shell.write_complete(command, args, directory, out)
 }
 
 #[cfg(test)]
@@ -213,10 +200,10 @@ mod tests {
     #[test]
     fn powershell_is_offered_no_name_that_it_would_run() {
         for text in ["White-Model-3", "--all", "ada@example.com", "Ärö", "rental:BK-1", "a/b.csv"] {
-            assert!(Plain::is_plain(text), "{text}");
+            assert!(is_plain(text), "{text}");
         }
         for text in ["$(x)", "a;b", "a b", "a`b", "a'b", "a\"b", "a|b", "@a", "a&b", "(x)", "{x}", "a,b", "a\tb"] {
-            assert!(!Plain::is_plain(text), "{text}");
+            assert!(!is_plain(text), "{text}");
         }
     }
 }

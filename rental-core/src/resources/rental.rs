@@ -375,7 +375,7 @@ pub(crate) struct VehicleOut {
 }
 
 /// The look-up prefix of the stays of `vehicle` that begin on day `start`. Class n, up to 30, has stays of 2^n to 2^(n+1)-1 days;
-/// then come [`OPEN`] and [`BACK_BEFORE_PLAN`], whose entries have the day of the return as first and last day.
+/// [`OPEN`] has those without a last day. In [`BACK_BEFORE_PLAN`] the first and the last day are that of the return.
 #[must_use]
 pub(crate) fn stay_look_up(vehicle: VehicleId, class: u8, start: u32) -> IndexPrefix {
     STAY.of(&[vehicle.as_bytes(), &[class], &start.to_be_bytes()])

@@ -189,7 +189,7 @@ fn curl_gets_each_early_response() {
             assert!(got.starts_with(&format!("2 {status} ")), "{size} bytes to {path}: {got}");
             missed += u8::from(got != expected);
         }
-        // On a machine without a free processor, curl needs more than the 2 s now and then.
+        // Beside many other tests curl lost one of 50 once, for a reason that is not known. Without the reading it loses all of 1.5 MB.
         assert!(missed <= 1, "{size} bytes to {path}: {missed} of 10");
     }
 }
