@@ -214,9 +214,10 @@ fn is_placeholder(text: &str) -> bool {
 
 /// Whether a person wrote that there is no number, or none yet: `TBD`, `No plate`.
 fn is_word_for_nothing(text: &str) -> bool {
-    const WORDS: [&str; 14] = [
+    const WORDS: [&str; 15] = [
         "tbd",
         "tba",
+        "pending",
         "nd",
         "unk",
         "unkn",
@@ -346,6 +347,7 @@ mod tests {
             "No plate",
             "no-plate",
             "T.B.D.",
+            "Pending",
             "(no tag)",
             "n/d",
             "Not available",

@@ -1,4 +1,5 @@
-//! Numbers of transactions that a spreadsheet took for another value: a date, a truth value, or a number with a fraction.
+//! Numbers of transactions that a spreadsheet took for another value: a date, a time, a truth value, a percentage, or a number with a
+//! fraction.
 
 use std::ops::RangeInclusive;
 
@@ -8,9 +9,25 @@ const LONG: usize = 7;
 const DAYS: RangeInclusive<u32> = 1..=31;
 const YEARS: RangeInclusive<u32> = 1900..=2199;
 
-/// Whether a number became a date (`6/2/2026`, `Jun-26`), a truth value (`TRUE`) or a fraction (`61231234567.5`).
+/// Whether a number became a date (`6/2/2026`, `Jun-26`), a time (`12:30`), a truth value (`TRUE`), a percentage (`612%`) or a
+/// fraction (`61231234567.5`).
 pub(super) fn is_other_value(text: &str) -> bool {
-    is_truth_value(text) || is_fraction(text) || is_date(text)
+    is_truth_value(text) || is_percentage(text) || is_fraction(text) || is_time(text) || is_date(text)
+}
+
+fn is_percentage(text: &str) -> bool {
+    let number = text.strip_suffix('%').map(str::trim_end);
+    number.is_some_and(|number| are_digits(&number.replace(['.', ',', '-', '+'], "")))
+}
+
+/// `12:30`, `12:30:00` or `9:05 PM`.
+fn is_time(text: &str) -> bool {
+    let upper = text.to_ascii_uppercase();
+    let digits = upper.strip_suffix("AM").or_else(|| upper.strip_suffix("PM")).unwrap_or(&upper).trim_end();
+    let parts: Vec<&str> = digits.split(':').collect();
+    matches!(parts.len(), 2..=3)
+        && is_small(parts[0])
+        && parts[1..].iter().all(|part| part.len() == 2 && is_small(part))
 }
 
 /// In the languages of the countries whose formats are known.
@@ -108,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_date_a_truth_value_and_a_fraction_are_no_numbers() {
+    fn a_date_a_time_a_truth_value_a_percentage_and_a_fraction_are_no_numbers() {
         for text in [
             "TRUE",
             "False",
@@ -132,6 +149,11 @@ mod tests {
             "61231234567.5",
             "-61231234567.25",
             "61231234567,5",
+            "612%",
+            "6,123.00 %",
+            "12:30",
+            "0:00:00",
+            "9:05 pm",
         ] {
             assert!(is_other_value(text), "{text}");
         }
@@ -156,6 +178,11 @@ mod tests {
             "2026.0602.77",
             "6/2/2026 A12",
             "99/12345",
+            "12:345",
+            "1:2:3:4",
+            "A:12",
+            "%",
+            "12%A",
             "",
         ] {
             assert!(!is_other_value(text), "{text}");
