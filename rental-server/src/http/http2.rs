@@ -54,7 +54,8 @@ where
     I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let Shared { service, requests, closing, drained, .. } = shared;
-    let places = Places { of_all: closing, of_connection: Arc::new(Semaphore::new(MOST_UNREAD)) };
+    let of_connection = Arc::new(Semaphore::new(MOST_UNREAD));
+    let places = Places { of_all: closing, of_connection, traffic: Arc::clone(&traffic) };
     let (seen, share) = (Arc::clone(&traffic), Arc::<Share>::default());
     let answers = service_fn(move |request: Request<Incoming>| {
         let part = requests.try_take(address.as_ref(), &share);

@@ -31,6 +31,8 @@ pub(super) struct Traffic {
     unsent: AtomicBool,
     /// Bytes that the socket has taken.
     written: AtomicU64,
+    /// Bodies of requests that were answered before, whose rest is read.
+    rests: AtomicU64,
     peer: Peer,
     /// Whose turns it takes.
     member: Arc<Member>,
@@ -43,6 +45,9 @@ pub(super) struct Traffic {
 
 /// A request until its response is made.
 pub(super) struct InFlight(Arc<Traffic>);
+
+/// The rest of a body, while it is read after the response.
+pub(super) struct Rest(Arc<Traffic>);
 
 impl Traffic {
     /// `place` is dropped with the last request.
@@ -58,6 +63,7 @@ impl Traffic {
             unread: AtomicBool::new(false),
             unsent: AtomicBool::new(false),
             written: AtomicU64::new(0),
+            rests: AtomicU64::new(0),
             peer,
             member,
             secure,
@@ -86,6 +92,12 @@ impl Traffic {
         InFlight(Arc::clone(self))
     }
 
+    /// The rest of a body begins to be read.
+    pub(super) fn rest(self: &Arc<Self>) -> Rest {
+        self.rests.fetch_add(1, Ordering::Relaxed);
+        Rest(Arc::clone(self))
+    }
+
     /// Bytes were received.
     pub(super) fn received(&self) {
         self.unread.store(true, Ordering::Relaxed);
@@ -111,10 +123,11 @@ impl Traffic {
         self.written.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Returns the number of requests so far, if each has ended and its response was sent.
+    /// Returns the number of requests so far, if each has ended, its response was sent, and the rest of no body is read.
     pub(super) fn settled(&self) -> Option<u64> {
         let (begun, ended) = (self.begun.load(Ordering::Relaxed), self.ended.load(Ordering::Relaxed));
-        (begun == ended && !self.unsent.load(Ordering::Relaxed)).then_some(begun)
+        let waits = self.unsent.load(Ordering::Relaxed) || self.rests.load(Ordering::Relaxed) > 0;
+        (begun == ended && !waits).then_some(begun)
     }
 
     /// Resolves when two checks in a row find no request in progress and none between them: the client is silent, or its
@@ -172,6 +185,12 @@ impl Drop for InFlight {
     fn drop(&mut self) {
         self.0.ended.fetch_add(1, Ordering::Relaxed);
         self.0.in_flight.dec();
+    }
+}
+
+impl Drop for Rest {
+    fn drop(&mut self) {
+        self.0.rests.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -3,7 +3,10 @@
 //! A stream whose body is dropped ends with RST_STREAM(NO_ERROR) (RFC 9113, 8.1). But clients such as curl then lose the response
 //! that came before. So the server reads and drops the rest, for as long as it reads from a connection that it closes.
 
-use crate::http::closing::{LONGEST, MOST_BYTES};
+use crate::http::{
+    closing::{LONGEST, MOST_BYTES},
+    traffic::Traffic,
+};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use std::{
@@ -30,6 +33,8 @@ pub(super) struct ReadToItsEnd {
 pub(super) struct Places {
     pub(super) of_all: Arc<Semaphore>,
     pub(super) of_connection: Arc<Semaphore>,
+    /// That of the connection, which is not closed meanwhile.
+    pub(super) traffic: Arc<Traffic>,
 }
 
 impl Places {
@@ -69,9 +74,10 @@ impl Drop for ReadToItsEnd {
     fn drop(&mut self) {
         let Some(body) = self.body.take().filter(|body| !body.is_end_stream()) else { return };
         if let (Some(places), Ok(runtime)) = (self.places.take(), Handle::try_current()) {
+            let rest = self.places.traffic.rest();
             runtime.spawn(async move {
                 let _ = timeout(LONGEST, read(body)).await;
-                drop(places);
+                drop((places, rest));
             });
         }
     }
