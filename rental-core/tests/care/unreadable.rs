@@ -62,7 +62,7 @@ fn cut(crashed: &Crashed) -> usize {
                 assert!(why.contains("it was cut") && why.contains("`rental-cli store repair --dry-run`"), "{why}");
                 waited += 1;
             }
-            // What leads to the rows was at the end, or more is lost than a server loses by itself.
+            // What leads to the rows was at the end.
             Err(StoreError::DamagedStore(_)) => {}
             // Nothing is missing but what can be written again.
             Ok(()) => {

@@ -59,7 +59,7 @@ impl Redb {
     /// replaced by one with the rows that can be read; see [`Redb::salvaged`].
     ///
     /// # Errors
-    /// Those of [`Redb::open`]; of a damaged file, when most of its rows cannot be read or there is no room for the new one.
+    /// Those of [`Redb::open`]; of a damaged file, when none of its rows can be read or there is no room for the new one.
     pub fn open_or_salvage(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
         Self::salvaging(path, cache_bytes, Versions::Present, Damaged::Salvage)
     }
@@ -85,7 +85,7 @@ impl Redb {
             Ok(store) => return Ok(store),
             Err(damage) => damage,
         };
-        let loss = if how == Damaged::SalvageUnreadable { Loss::Small } else { Loss::Unasked };
+        let loss = if how == Damaged::SalvageUnreadable { Loss::OfCutFile } else { Loss::Unasked };
         let salvaged = salvage::salvage((path, versions), cache_bytes, (&damage, None), loss, &alone)?;
         let mut store = start()?.map_err(|damage| file::beyond_reading(&damage))?;
         store.salvaged = Some(salvaged);

@@ -49,20 +49,16 @@ pub(super) fn alone(path: &Path) -> Result<Alone, StoreError> {
     }
 }
 
-/// How many rows may be lost.
+/// Which rows may be lost.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(super) enum Loss {
-    /// One row in [`ONE_IN`], and none of a file that was cut: the missing part can be somewhere. A program that opens a store must
-    /// not go on with most of it gone.
+    /// Those of damaged pages, and none of a file that was cut: the missing part can be somewhere.
     Unasked,
-    /// One row in [`ONE_IN`], also of a file that was cut: somebody was asked about that.
-    Small,
-    /// Any number: somebody was asked.
+    /// Also those of a file that was cut: somebody was asked about that.
+    OfCutFile,
+    /// Any, also of an older version: somebody was asked.
     Any,
 }
-
-/// See [`Loss::Small`].
-const ONE_IN: u64 = 10;
 
 /// The message of a program that does not salvage a file by itself, because a part of it cannot be read: somebody may have the
 /// other part, or a disk from which it can be read.
@@ -79,8 +75,8 @@ pub(super) fn needs_a_person(path: &Path, damage: &str) -> StoreError {
 /// be opened, and `stated` which schema version it has if it has lost that. The new file has the same version.
 ///
 /// # Errors
-/// Nothing can be read, because the first pages are damaged or the file has another version; too much is lost; there is no
-/// room for the new file. Then nothing has changed.
+/// Nothing can be read, because the first pages are damaged or the file has another version; more is lost than `loss` allows; there
+/// is no room for the new file. Then nothing has changed.
 pub(super) fn salvage(
     (path, versions): (&Path, Versions),
     cache_bytes: usize,
@@ -126,10 +122,9 @@ pub(super) fn salvage(
     // An upgrade, also the rest of one that was interrupted, removes what guards others, such as the nights of a rental that is lost.
     let is_half = pages.get(&marks::upgrade()).is_ok_and(|marker| marker.is_some());
     let is_older = is_half || pages.schema_version() != SCHEMA_VERSION;
-    if loss != Loss::Any && (lost.saturating_mul(ONE_IN) > copied.rows || (is_older && lost + copied.gaps > 0)) {
-        let command = if is_older { "store upgrade --keep-damaged" } else { "store repair" };
+    if loss != Loss::Any && is_older && lost + copied.gaps > 0 {
         return Err(StoreError::DamagedStore(format!(
-            "{damage}; {} of {} rows can be read, and `rental-cli {command}` keeps them; or restore it from a backup",
+            "{damage}; {} of {} rows can be read, and `rental-cli store upgrade --keep-damaged` keeps them; or restore it from a backup",
             copied.rows,
             pages.count()
         )));
