@@ -2,7 +2,7 @@
 
 use crate::fleet::{CACHE, dump, dump_file, fleet, wait};
 use rental_core::store::{
-    Batch, Commit, Key, Record, Span, Store, StoreError, after, place,
+    Batch, Commit, Key, Record, Span, Store, StoreError, after,
     redb::{ClosedFile, Redb, compact},
 };
 use std::{
