@@ -9,7 +9,11 @@ use rental_core::{
         rentals_around,
     },
     operations::{self, edge::Edge},
-    resources::{Occasion, organization::Organization, rental::Rental},
+    resources::{
+        Occasion,
+        organization::Organization,
+        rental::{Rental, RentalStatus},
+    },
     store::{Batch, Store, memory::Memory},
     value::{CustomerId, Date, OrganizationId, RentalId, Timestamp, VehicleId, When},
 };
@@ -169,6 +173,29 @@ fn a_rental_is_read_until_the_end_of_the_day_after_its_return() {
         let rental = completed(1, [june(21 - days), june(20)], [None, None], "Pacific/Pago_Pago");
         let last_hour = 21 * 24 + 11 - 1;
         assert_eq!(unclear(&store_of([rental]), last_hour, Occasion::Parking), [CustomerId::from_u128(1)], "{days}");
+    }
+}
+
+/// Of a vehicle that is rented day by day, and whose returns nobody records, the pickups tell who had it.
+#[test]
+fn any_number_of_rentals_without_a_recorded_return_leave_the_last_one_clear() {
+    for is_planned in [true, false] {
+        let day = |at: i64| Date::from_day_number(time(24 * at).day_number());
+        let rentals = (0..130).map(|at| {
+            let plan = day(at).unwrap();
+            let mut rental = completed(at as u128 + 1, [plan, plan], [Some(24 * at + 8), None], "UTC");
+            if !is_planned {
+                (rental.end_date, rental.status) = (None, RentalStatus::Active);
+            }
+            rental
+        });
+        let store = store_of(rentals);
+        for at in [5, 40, 99, 100, 101, 129] {
+            let at_noon = time(24 * at + 12);
+            let read = wait(rentals_around(&store, organization().id, VEHICLE, at_noon)).unwrap();
+            let verdict = decide(&read, VEHICLE, When { at: Some(at_noon), ..When::default() }, Occasion::Driving);
+            assert_eq!(payer(&verdict), (0, Some(CustomerId::from_u128(at as u128 + 1))), "{at}: {verdict:?}");
+        }
     }
 }
 

@@ -70,6 +70,9 @@ impl RentalsAround {
         let latest = all_sound(found.pop().unwrap_or_default())?;
         let classes = classes_of_stays(store, organization, vehicle, &found).await?;
         let mut rentals = stays_within(store, organization, vehicle, (day, day + 1), &classes, MOST).await?;
+        if rentals.len() >= MOST {
+            drop_ended(&mut rentals, day);
+        }
         if classes.contains(&BACK_BEFORE_PLAN) {
             let early = all_sound(store.scan(&back_before_plan(organization, vehicle, day), MOST_TELLING).await?)?;
             let early = unknown(store, organization, &rentals, &early).await?;
@@ -126,6 +129,18 @@ impl RentalsAround {
             self.decisive += 1;
         }
         Ok(())
+    }
+}
+
+/// Drops the rentals of which nothing is known since [`MOST_LATEST`] others were picked up before a day: a recorded pickup ends all
+/// possessions before it. A vehicle that is rented day by day has any number of them, when nobody records its returns.
+fn drop_ended(rentals: &mut Vec<Rental>, day: u32) {
+    let pickups = rentals.iter().filter(|one| one.happened()).filter_map(|one| one.activated_at);
+    let mut pickups: Vec<u32> =
+        pickups.map(Timestamp::day_number).filter(|pickup| pickup + DAYS_BEFORE <= day).collect();
+    pickups.sort_unstable_by_key(|pickup| std::cmp::Reverse(*pickup));
+    if let Some(since) = pickups.get(MOST_LATEST - 1) {
+        rentals.retain(|one| one.last_known_day().is_none_or(|last| last + DAYS_BEFORE >= *since));
     }
 }
 

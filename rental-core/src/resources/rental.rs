@@ -101,7 +101,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         field(
             "final_price",
             Kind::Money,
-            "Locked-in total price: when left out at creation, nights times the vehicle's daily rate.",
+            "Locked-in total price: when left out at creation, nights times the vehicle's daily rate, and at least one night.",
             "358",
         )
         .optional(),
@@ -326,8 +326,16 @@ impl Rental {
         if self.happened() { self.periods().filter_map(of).collect() } else { Vec::new() }
     }
 
+    /// The last day by number, in UTC, on which the rental says something of its vehicle: by its dates and its recorded times.
+    pub(crate) fn last_known_day(&self) -> Option<u32> {
+        let dates = [self.start_date, self.end_date].into_iter().flatten().map(Date::day_number);
+        let times = [self.activated_at, self.completed_at].into_iter().flatten();
+        let swaps = self.earlier_vehicles.iter().map(|one| one.until);
+        dates.chain(times.chain(swaps).map(Timestamp::day_number)).max()
+    }
+
     /// Whether its recorded times count: it was not only requested, and not cancelled.
-    fn happened(&self) -> bool {
+    pub(crate) fn happened(&self) -> bool {
         !matches!(self.status, RentalStatus::New | RentalStatus::Cancelled)
     }
 }
@@ -449,7 +457,8 @@ impl Portable for Rental {
 }
 
 impl Create for Rental {
-    /// Sets the price, unless the request contains one: nights times the present rate of the vehicle.
+    /// Sets the price, unless the request contains one: nights times the present rate of the vehicle. A rental that ends on the
+    /// day on which it starts costs as one night.
     fn create(&mut self, context: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
         self.count_nights()?;
         self.check_handover()?;
@@ -459,7 +468,7 @@ impl Create for Rental {
             // A rate in another currency cannot be the price.
             && let Some(rate) = vehicle.daily_rate.filter(|_| vehicle.currency == self.currency)
         {
-            self.final_price = Some(rate.times(nights).ok_or_else(|| Error::too_large("final_price"))?);
+            self.final_price = Some(rate.times(nights.max(1)).ok_or_else(|| Error::too_large("final_price"))?);
         }
         Ok(vec![EventType::RentalCreated])
     }
