@@ -165,6 +165,96 @@ fn an_older_list_does_not_bring_back_what_a_violation_cost() {
     assert_eq!((counts.updated, counts.review.len()), (1, 0));
 }
 
+#[test]
+fn an_older_list_does_not_bring_back_a_plate_a_day_or_an_amount_without_parts() {
+    let (first, plate) =
+        (summons(Some("AAA111"), Some(3), [65, 65, 0, 0]), summons(Some("BBB222"), Some(3), [65, 65, 0, 0]));
+    let (day, due) =
+        (summons(Some("AAA111"), Some(9), [65, 65, 0, 0]), summons(Some("AAA111"), Some(3), [75, 75, 0, 0]));
+    for corrected in [plate, day, due] {
+        let (store, edge) = (empty(), Ids::default());
+        list(&store, &edge, std::slice::from_ref(&first));
+        assert_eq!(list(&store, &edge, std::slice::from_ref(&corrected)).updated, 1);
+        let known = violations(&store);
+        for _ in 0..2 {
+            let counts = list(&store, &edge, std::slice::from_ref(&first));
+            assert_eq!((counts.duplicates, counts.updated, counts.review.len()), (1, 0, 1));
+            assert_eq!(violations(&store), known);
+        }
+        assert_eq!(list(&store, &edge, std::slice::from_ref(&corrected)).review.len(), 0);
+    }
+    // A corrected plate is news, also with amounts of before.
+    let (store, edge) = (empty(), Ids::default());
+    let [before, after] = [65, 75].map(|due| summons(Some("AAA111"), Some(3), [due, due, 0, 0]));
+    for row in [&first, &before, &after] {
+        list(&store, &edge, std::slice::from_ref(row));
+    }
+    assert_eq!(list(&store, &edge, &[summons(Some("BBB222"), Some(3), [65, 65, 0, 0])]).updated, 1);
+    assert_eq!(violations(&store)[0].amount_due, money(65));
+}
+
+#[test]
+fn a_corrected_plate_has_its_own_state_and_a_corrected_day_its_own_time() {
+    let (store, edge) = (empty(), Ids::default());
+    let at = |day: u32| Timestamp::parse(&format!("2026-06-{day:02}T12:43:00Z"));
+    let row = |plate, state: Option<&str>, day, time: Option<&str>| ViolationRow {
+        state: state.map(text),
+        violation_time: time.map(text),
+        issued_at: time.and_then(|_| at(day)),
+        ..summons(Some(plate), Some(day), [65, 65, 0, 0])
+    };
+    let state = || violations(&store)[0].state.clone();
+    let time = || (violations(&store)[0].violation_time.clone(), violations(&store)[0].issued_at);
+    list(&store, &edge, &[row("AAA111", Some("NY"), 3, Some("08:43A"))]);
+    // Another spelling of the plate, without a state or a time, takes nothing away.
+    list(&store, &edge, &[row("aaa-111", None, 3, None)]);
+    assert_eq!((state(), time()), (Some(text("NY")), (Some(text("08:43A")), at(3))));
+    list(&store, &edge, &[row("BBB222", None, 3, None)]);
+    assert_eq!((state(), time().1), (None, at(3)));
+    list(&store, &edge, &[row("BBB222", None, 6, None)]);
+    assert_eq!((violations(&store)[0].issued_on, time()), (Date::parse("2026-06-06"), (None, None)));
+    list(&store, &edge, &[row("BBB222", Some("NJ"), 9, Some("08:43A"))]);
+    assert_eq!((state(), time().1), (Some(text("NJ")), at(9)));
+}
+
+#[test]
+fn a_list_on_which_nothing_is_due_any_more_without_a_payment_is_told() {
+    for (last, told) in [([0, 65, 0, 0], 1), ([0, 65, 0, 65], 0), ([30, 65, 0, 0], 0)] {
+        let (store, edge) = (empty(), Ids::default());
+        list(&store, &edge, &[summons(Some("AAA111"), Some(3), [65, 65, 0, 0])]);
+        let counts = list(&store, &edge, &[summons(Some("AAA111"), Some(3), last)]);
+        assert_eq!((counts.updated, counts.review.len()), (1, told), "{last:?}: {:?}", counts.review);
+    }
+}
+
+#[test]
+fn a_credit_under_the_number_of_another_vehicle_gives_nothing_back() {
+    let (store, edge) = (empty(), Ids::default());
+    import(&store, &edge, &[charge(1, "6.94")]);
+    let of_another = TollRow { plate: Some(text("ZZZ999")), ..credit(1, "3.00") };
+    let counts = import(&store, &edge, std::slice::from_ref(&of_another));
+    assert_eq!((counts.invalid, amount_of(&store, "T1").as_str()), (1, "6.94"));
+    assert!(counts.errors[0].message.contains("another vehicle"), "{:?}", counts.errors);
+    // Another plaza is told, because credits can be posted elsewhere.
+    let counts = import(&store, &edge, &[TollRow { plaza: Some(text("VNB")), ..credit(1, "3.00") }]);
+    assert_eq!((counts.updated, counts.review.len(), amount_of(&store, "T1").as_str()), (1, 1, "3.94"));
+}
+
+#[test]
+fn a_later_row_brings_the_time_that_an_earlier_one_lacks() {
+    let (store, edge) = (empty(), Ids::default());
+    let timed = charge(1, "6.94");
+    let day = timed.occurred_at.map(|at| organization().time_zone.local(at).date());
+    let of_day = TollRow { occurred_at: None, occurred_on: day, ..timed.clone() };
+    import(&store, &edge, std::slice::from_ref(&of_day));
+    assert_eq!(import(&store, &edge, std::slice::from_ref(&timed)).updated, 1);
+    assert_eq!((tolls(&store)[0].occurred_at, amount_of(&store, "T1").as_str()), (timed.occurred_at, "6.94"));
+    for row in [timed, of_day] {
+        assert_eq!(import(&store, &edge, &[row]).duplicates, 1);
+    }
+    assert!(tolls(&store)[0].occurred_at.is_some());
+}
+
 fn put(store: &Memory, place: rental_core::store::Key, value: Vec<u8>) {
     let batch = Batch { checks: Vec::new(), writes: vec![Write::Put(place, 99, value.into(), Prior::Any)] };
     assert_eq!(now(store.commit(batch)), Ok(Commit::Applied));

@@ -221,8 +221,8 @@ impl<T: Importable> Recorder<'_, T> {
         // A wrong row is not remembered: the next rows are compared with the one that was recorded.
         let earlier = chunk.rows.get(&key).copied();
         let claim = if earlier.is_none() { self.claim(&key).await? } else { None };
-        match self.compare(row, &object, earlier, claim.as_ref()).await? {
-            Compared::Agrees => {}
+        let completes = match self.compare(&object, earlier, claim.as_ref()).await? {
+            Compared::Agrees { completes } => completes,
             Compared::Contradicts(wrong) => {
                 chunk.outcomes.push((number, RowOutcome::Invalid(wrong), row.sum()));
                 return Ok(true);
@@ -232,7 +232,7 @@ impl<T: Importable> Recorder<'_, T> {
                 chunk.review.push((number, why));
                 return Ok(true);
             }
-        }
+        };
         let is_told_by_day = object.is_told_by_day();
         if is_told_by_day && (earlier.is_some() || self.told_by_day.contains(&key)) {
             chunk.review.push((number, equal_message()));
@@ -243,10 +243,11 @@ impl<T: Importable> Recorder<'_, T> {
             }
             Some(_) => return Ok(false),
             None => match claim {
-                Some(claim) if claim.former.iter().any(|former| Some(*former) == stated) => RowOutcome::Duplicate,
-                Some(claim) if stated.is_some() && (claim.amount.is_none() || claim.amount == stated) => {
-                    RowOutcome::Duplicate
+                Some(claim) if claim.is_stated_again(stated) && completes => {
+                    chunk.named.extend(object.numbers());
+                    self.complete(claim.id, &object, &mut chunk.batch).await?
                 }
+                Some(claim) if claim.is_stated_again(stated) => RowOutcome::Duplicate,
                 // The row above it is the newer one of this file.
                 Some(claim) if stated.is_some() && self.is_own(claim.id) && self.is_newest_first() => {
                     let (older, newer) = (stated.unwrap_or_default(), claim.amount.unwrap_or_default());
@@ -256,7 +257,8 @@ impl<T: Importable> Recorder<'_, T> {
                     RowOutcome::Duplicate
                 }
                 Some(claim) => {
-                    let outcome = self.correct(claim, row, &object, &mut chunk.batch).await?;
+                    let (outcome, remark) = self.correct(claim, row, &object, &mut chunk.batch).await?;
+                    chunk.review.extend(remark.map(|remark| (number, remark.to_owned())));
                     if outcome == RowOutcome::Updated {
                         chunk.named.extend(object.numbers());
                     }

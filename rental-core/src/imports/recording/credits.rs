@@ -7,8 +7,9 @@ use super::{
 use crate::{
     error::Error,
     imports::{RowOutcome, statements::StatementRow},
+    resources::parse,
     rows::claim,
-    store::{Batch, Commit, all_sound},
+    store::{Batch, Commit, all_sound, get_one},
     value::Id,
 };
 
@@ -42,6 +43,7 @@ impl<T: Importable> Recorder<'_, T> {
         review: &mut Option<String>,
     ) -> Result<RowOutcome, Error> {
         let charge = self.object(credit);
+        let charge = self.with_vehicle(charge).await?;
         let Some(identity) = charge.identity() else {
             return Ok(RowOutcome::Invalid("is a credit without a transaction number and a time".into()));
         };
@@ -74,6 +76,18 @@ impl<T: Importable> Recorder<'_, T> {
                  this one again"
             )));
         };
+        if let Some(wrong) = self.of_another(&charge, charged).await? {
+            let whose = self.name_of(charged);
+            if wrong == "vehicle" {
+                return Ok(RowOutcome::Invalid(format!(
+                    "gives back {amount} under the number of {whose}, but for another {wrong}; an agency gives each {object} a \
+                     number of its own, so look at the statement and correct the wrong row"
+                )));
+            }
+            *review = Some(format!(
+                "gives back {amount} for {whose}, which has its number and another {wrong}; look at the statement if that is wrong"
+            ));
+        }
         let replaced = own.filter(|own| own.former.contains(&amount)).and_then(|own| own.amount);
         let outcome = match replaced {
             Some(present) => {
@@ -102,6 +116,13 @@ impl<T: Importable> Recorder<'_, T> {
             }
         }
         Ok(outcome)
+    }
+
+    /// What contradicts that a credit is for this object, if something does.
+    async fn of_another(&mut self, credit: &T, charged: Id<T::Kind>) -> Result<Option<&'static str>, Error> {
+        let Some(record) = get_one(self.store, &T::key(self.organization.id, charged)).await? else { return Ok(None) };
+        let known = self.with_vehicle(parse(&record.key, &record.value)?).await?;
+        Ok(known.contradiction(credit))
     }
 
     /// The newest object under the look-up of a credit whose identity no object has.

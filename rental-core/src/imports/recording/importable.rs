@@ -45,14 +45,28 @@ pub trait Importable: Attributable {
     fn contradiction(&self, other: &Self) -> Option<&'static str>;
 
     /// The amounts of the object, for resources whose later rows replace what is known. Former ones are stored with the
-    /// identity, so that an older list is recognised ([`Importable::is_older`]). Always as many.
+    /// identity, so that an older list is recognised. Always as many.
     fn amounts(&self) -> Vec<Money> {
         Vec::new()
     }
 
-    /// Whether the amounts of a row are from before those of the object, if the object had the amounts of the row before.
-    fn is_older(&self, _row: &Self::Row) -> bool {
+    /// What an authority can correct of the object, as text, for resources with [`Importable::amounts`]. Former ones are remembered, so
+    /// that an older list does not bring them back.
+    fn place(&self) -> Option<String> {
+        None
+    }
+
+    /// Whether a row brings a value that the object lacks, for resources with [`Importable::stated_amount`].
+    fn is_completed_by(&self, _other: &Self) -> bool {
         false
+    }
+
+    /// Takes over that value.
+    fn complete(&mut self, _other: &Self) {}
+
+    /// What a person should know of a row that changed the amounts of an object from these to those, if there is something.
+    fn remark(_before: &[Money], _after: &[Money]) -> Option<&'static str> {
+        None
     }
 
     /// Whether nothing tells the object from another one of the same day, place and amount: it has neither a number nor a time.

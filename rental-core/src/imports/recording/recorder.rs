@@ -78,15 +78,21 @@ pub(super) struct Claim<K> {
 
 /// How a row compares with the object that has its number.
 pub(super) enum Compared {
-    /// It is about the object.
-    Agrees,
+    /// It is about the object, and perhaps brings a value that the object lacks.
+    Agrees { completes: bool },
     /// It is about another one. The message says why.
     Contradicts(String),
-    /// Its amounts are former ones of the object. The message says so.
+    /// Its amounts, or its plate and day, are former ones of the object. The message says so.
     IsOlder(String),
 }
 
 impl<K> Claim<K> {
+    /// Whether an earlier row stated this amount.
+    pub(super) fn is_stated_again(&self, stated: Option<Money>) -> bool {
+        let is_former = self.former.iter().any(|former| Some(*former) == stated);
+        is_former || stated.is_some() && (self.amount.is_none() || self.amount == stated)
+    }
+
     /// The amounts of each former state of an object that has so many ([`Importable::amounts`]).
     pub(super) fn states(&self, amounts: usize) -> impl Iterator<Item = Vec<Money>> {
         let all: Vec<Money> = self.amount.iter().chain(&self.former).copied().collect();
@@ -266,7 +272,6 @@ impl<'a, T: Importable> Recorder<'a, T> {
     /// How a row compares with the object that has its number: that of an earlier row of the same transaction, or of a claim.
     pub(super) async fn compare(
         &mut self,
-        row: &T::Row,
         from_row: &T,
         earlier: Option<&T::Row>,
         claim: Option<&Claim<T::Kind>>,
@@ -275,10 +280,10 @@ impl<'a, T: Importable> Recorder<'a, T> {
             (Some(earlier), _) => (self.object(earlier), "an earlier row".to_owned()),
             (None, Some(claim)) => {
                 let found = get_one(self.store, &T::key(self.organization.id, claim.id)).await?;
-                let Some(record) = found else { return Ok(Compared::Agrees) };
+                let Some(record) = found else { return Ok(Compared::Agrees { completes: false }) };
                 (parse(&record.key, &record.value)?, self.name_of(claim.id))
             }
-            (None, None) => return Ok(Compared::Agrees),
+            (None, None) => return Ok(Compared::Agrees { completes: false }),
         };
         let (known, object): (T, _) = (self.with_vehicle(known).await?, T::SPEC.object);
         if let Some(what) = known.contradiction(from_row) {
@@ -287,15 +292,32 @@ impl<'a, T: Importable> Recorder<'a, T> {
                  at the statement and correct the wrong row"
             )));
         }
-        let amounts = from_row.amounts();
-        let had = claim.is_some_and(|claim| claim.states(amounts.len()).any(|state| state == amounts));
-        if !amounts.is_empty() && had && known.is_older(row) {
-            return Ok(Compared::IsOlder(format!(
-                "is taken for a row of an older list: {whose} had these amounts before a later list changed them, so it was \
-                 not changed; look it up at its issuer, because if it has these amounts again, this {object} is wrong here"
-            )));
-        }
-        Ok(Compared::Agrees)
+        // The rows of one file are in their order, whatever they state.
+        let claim = claim.filter(|claim| !self.is_own(claim.id));
+        let former = match (known.place(), from_row.place()) {
+            // Another plate or day is news, whatever the amounts.
+            (Some(place), Some(stated)) if place != stated => {
+                let had = claim.is_some() && get_one(self.store, &self.place_key(from_row, &stated)).await?.is_some();
+                had.then_some("this plate and day")
+            }
+            _ => {
+                let amounts = from_row.amounts();
+                let had = claim.is_some_and(|claim| claim.states(amounts.len()).any(|state| state == amounts));
+                (had && !amounts.is_empty() && known.amounts() != amounts).then_some("these amounts")
+            }
+        };
+        Ok(match former {
+            Some(what) => Compared::IsOlder(format!(
+                "is taken for a row of an older list: {whose} had {what} before a later list changed them, so it was \
+                 not changed; look it up at its issuer, because if it has {what} again, this {object} is wrong here"
+            )),
+            None => Compared::Agrees { completes: earlier.is_none() && known.is_completed_by(from_row) },
+        })
+    }
+
+    /// The key of the claim that remembers a former [`Importable::place`] of an object.
+    fn place_key(&self, object: &T, place: &str) -> Key {
+        self.identity_key(&format!("place\n{}\n{place}", object.identity().unwrap_or_default()))
     }
 
     /// Whether an earlier row of this file made the object.
@@ -316,39 +338,57 @@ impl<'a, T: Importable> Recorder<'a, T> {
         Ok(object)
     }
 
-    /// Updates the object of a claim from a later row.
+    /// Gives an object the value that it lacks and a row about it has.
+    pub(super) async fn complete(&self, id: Id<T::Kind>, from_row: &T, batch: &mut Batch) -> Result<RowOutcome, Error> {
+        self.change(id, batch, |object| {
+            object.complete(from_row);
+            Some(())
+        })
+        .await
+    }
+
+    /// Updates the object of a claim from a later row. Also returns what a person should know of it.
     pub(super) async fn correct(
         &mut self,
         claim: Claim<T::Kind>,
         row: &T::Row,
         from_row: &T,
         batch: &mut Batch,
-    ) -> Result<RowOutcome, Error> {
+    ) -> Result<(RowOutcome, Option<&'static str>), Error> {
         let vehicle = self.vehicle(from_row).await?;
         let before = claim.amount.unwrap_or_default();
-        let mut amounts = (Vec::new(), Vec::new());
+        let (mut amounts, mut places) = ([Vec::new(), Vec::new()], [None, None]);
         let outcome = self
             .change(claim.id, batch, |object| {
-                amounts.0 = object.amounts();
+                (amounts[0], places[0]) = (object.amounts(), object.place());
                 object.correct(row, vehicle, before)?;
-                amounts.1 = object.amounts();
+                (amounts[1], places[1]) = (object.amounts(), object.place());
                 Some(())
             })
             .await?;
         if outcome != RowOutcome::Updated {
-            return Ok(outcome);
+            return Ok((outcome, None));
         }
+        if let [Some(before), Some(after)] = places
+            && before != after
+        {
+            let place = self.place_key(from_row, &before);
+            if get_one(self.store, &place).await?.is_none() {
+                batch.insert(place, claim::claim_value(claim.id.uuid(), None));
+            }
+        }
+        let [before, after] = amounts;
+        let remark = T::remark(&before, &after);
         if let Some(stated) = T::stated_amount(row) {
             let value = claim::stated_value(claim.id.uuid(), stated, claim.amount, &claim.former);
             batch.replace(claim.record.key, claim.record.revision, value);
-        } else if amounts.0 != amounts.1 {
-            let (before, after) = amounts;
+        } else if before != after {
             let former = claim.states(before.len()).filter(|state| *state != before && *state != after);
             let states: Vec<Vec<Money>> = std::iter::once(before.clone()).chain(former).collect();
             let value = claim::states_value(claim.id.uuid(), &states);
             batch.replace(claim.record.key, claim.record.revision, value);
         }
-        Ok(outcome)
+        Ok((outcome, remark))
     }
 
     /// Adds a change of an object to a batch. The change returns `None` when the object would have an impossible amount.

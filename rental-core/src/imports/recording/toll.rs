@@ -108,6 +108,16 @@ impl Importable for Toll {
         found.into_iter().find_map(|(differs, what)| differs.then_some(what))
     }
 
+    /// Its time.
+    fn is_completed_by(&self, other: &Self) -> bool {
+        self.occurred_at.is_none() && other.occurred_at.is_some()
+    }
+
+    fn complete(&mut self, other: &Self) {
+        (self.occurred_at, self.time_zone) = (other.occurred_at, other.time_zone.or(self.time_zone));
+        self.occurred_on = other.occurred_on.or(self.occurred_on);
+    }
+
     fn is_told_by_day(&self) -> bool {
         self.transaction_id.is_none() && self.occurred_at.is_none()
     }

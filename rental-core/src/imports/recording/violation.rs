@@ -4,7 +4,7 @@ use super::importable::{Importable, NewObject, with_other_zeros};
 use crate::{
     imports::statements::ViolationRow,
     resources::violation::{self, Violation},
-    value::{Money, Name, Plate, VehicleId},
+    value::{Money, Name, Plate, Text, VehicleId},
 };
 
 impl Importable for Violation {
@@ -89,17 +89,25 @@ impl Importable for Violation {
         std::iter::once(self.amount_due).chain(parts.map(Option::unwrap_or_default)).collect()
     }
 
-    /// Penalties, interest, reductions and payments only grow from list to list.
-    fn is_older(&self, row: &ViolationRow) -> bool {
-        let pairs = [
-            (self.penalty_amount, row.penalty_amount),
-            (self.interest_amount, row.interest_amount),
-            (self.reduction_amount, row.reduction_amount),
-            (self.payment_amount, row.payment_amount),
-        ];
-        let pairs = pairs.map(|(known, row)| (known.unwrap_or_default(), row.unwrap_or_default()));
-        pairs.iter().all(|(known, row)| row <= known) && pairs.iter().any(|(known, row)| row < known)
+    /// The plate and the day.
+    fn place(&self) -> Option<String> {
+        let plate = Plate::parse(self.plate.as_deref()?, None)?.number;
+        Some(format!("{plate}\n{}", self.issued_on?))
     }
+
+    fn remark(before: &[Money], after: &[Money]) -> Option<&'static str> {
+        let (&[was_due, ..], &[due, _, _, _, reduction, payment]) = (before, after) else { return None };
+        let is_settled = due.is_zero() && !was_due.is_zero() && reduction.is_zero() && payment.is_zero();
+        is_settled.then_some(
+            "states that nothing is due any more, and not whether it was paid or dismissed; if the fleet has paid it, set \
+             `payment_amount`, because nobody is billed for it otherwise",
+        )
+    }
+}
+
+/// Whether both are known and not equal.
+fn differ<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
+    one.zip(other).is_some_and(|(one, other)| one != other)
 }
 
 /// Copies the values of the row. A field without a value in the row stays unchanged.
@@ -110,6 +118,14 @@ fn copy(violation: &mut Violation, row: &ViolationRow) {
         }
     }
     violation.amount_due = row.amount_due;
+    // The state belongs to the plate, and the time to the day: another one says nothing about what is known.
+    let number = |plate: &Option<Text>| Plate::parse(plate.as_deref()?, None).map(|plate| plate.number);
+    if differ(number(&violation.plate), number(&row.plate)) {
+        violation.state = None;
+    }
+    if differ(violation.issued_on, row.issued_on) {
+        (violation.issued_at, violation.violation_time) = (None, None);
+    }
     keep(&mut violation.plate, &row.plate);
     keep(&mut violation.state, &row.state);
     keep(&mut violation.issue_date, &row.issue_date);
