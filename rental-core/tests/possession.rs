@@ -199,6 +199,18 @@ fn any_number_of_rentals_without_a_recorded_return_leave_the_last_one_clear() {
     }
 }
 
+/// Whatever the status says: its return is recorded.
+#[test]
+fn a_vehicle_can_stay_parked_after_a_recorded_return() {
+    use RentalStatus::{Active, Approved, Cancelled, Completed, New};
+    for (status, expected) in [(Completed, 1), (Active, 1), (Approved, 1), (Cancelled, 1), (New, 0)] {
+        let rental = completed(1, [june(1), june(5)], [Some(10), Some(4 * 24 + 12)], "UTC");
+        let store = store_of([Rental { status, ..rental }]);
+        assert_eq!(unclear(&store, 4 * 24 + 14, Occasion::Parking).len(), expected, "{status:?}");
+        assert_eq!(unclear(&store, 6 * 24 + 1, Occasion::Parking).len(), 0, "{status:?}");
+    }
+}
+
 fn organization() -> Organization {
     let members = json!({
         "id": OrganizationId::from_u128(7), "object": "organization", "name": "Fleet", "plan": "pro",

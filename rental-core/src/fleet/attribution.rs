@@ -324,7 +324,12 @@ impl<'t, 'r> Weighed<'t, 'r> {
         let back = self.possession.giving_back;
         let planned = rental.end_date.filter(|end| self.possession.pickup.earliest < day_end(zone, *end));
         let day = if back.recorded { Some(zone.local(back.latest).date()) } else { planned };
-        let is_back = rental.status == RentalStatus::Completed || self.possession.swapped_out;
+        let is_back = match rental.status {
+            RentalStatus::Completed => true,
+            RentalStatus::Active | RentalStatus::Approved => back.recorded,
+            RentalStatus::Cancelled => back.recorded && self.possession.pickup.recorded,
+            RentalStatus::New => false,
+        } || self.possession.swapped_out;
         let Some(day) = day.filter(|_| !self.possible && is_back) else {
             return false;
         };

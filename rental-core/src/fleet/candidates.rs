@@ -78,7 +78,10 @@ impl RentalsAround {
             let early = unknown(store, organization, &rentals, &early).await?;
             rentals.extend(early);
         }
-        for days in rentals.iter().filter_map(|one| telling_days(one, day)).take(MOST_DOUBTS).collect::<Vec<_>>() {
+        // Those that came back before their plan are in question for any time before.
+        let (early, others): (Vec<_>, Vec<_>) = rentals.iter().partition(|one| one.came_back_before_plan());
+        let doubts = early.into_iter().chain(others).filter_map(|one| telling_days(one, day));
+        for days in doubts.take(MOST_DOUBTS).collect::<Vec<_>>() {
             let telling = rentals_between(store, organization, vehicle, days, MOST_TELLING).await?;
             add_new(&mut rentals, telling);
         }

@@ -161,7 +161,11 @@ fn an_omitted_price_is_nights_times_the_daily_rate() {
     assert_eq!(price(&organization, json!({"daily_rate": 0.1}), dates("2026-06-01", "2026-06-04")), json!(0.3));
     assert_eq!(price(&organization, json!({"daily_rate": 33.33}), dates("2026-06-01", "2026-06-04")), json!(99.99));
     assert_eq!(price(&organization, json!({"daily_rate": 0}), four.clone()), json!(0));
-    assert_eq!(price(&organization, json!({"daily_rate": 89.5}), dates("2026-06-01", "2026-06-01")), json!(89.5), "as one");
+    assert_eq!(
+        price(&organization, json!({"daily_rate": 89.5}), dates("2026-06-01", "2026-06-01")),
+        json!(89.5),
+        "as one"
+    );
     let mut null = four;
     null["final_price"] = Value::Null;
     assert_eq!(price(&organization, json!({"daily_rate": 10}), null), json!(40), "null is the same as left out");
