@@ -98,9 +98,24 @@ def test_an_answer_that_is_not_of_the_api(body: str) -> None:
 def test_a_client_without_address_or_key_is_refused() -> None:
     with pytest.raises(rental.RentalError, match="https:"):
         RentalClient("rental.example.com")
-    with pytest.raises(rental.RentalError, match="no API key") as caught:
-        RentalClient(api_key="rk_live a\nb")
-    assert "rk_live" not in str(caught.value)
+    for empty in ("", " ", "\n"):
+        with pytest.raises(rental.RentalError, match="no API key"):
+            RentalClient(api_key=empty)
+
+
+@pytest.mark.parametrize("inside, flaw", [(" ", "white space"), ("\n", "white space"), ("\u00e9", "not printable ASCII")])
+def test_a_key_with_a_character_that_no_key_has_is_refused_and_not_shown(inside: str, flaw: str) -> None:
+    with pytest.raises(rental.RentalError, match=flaw) as caught:
+        RentalClient(api_key=f"rk_live{inside}secret")
+    assert "rk_live" not in str(caught.value) and "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("before, after", [("", "\n"), ("", "\r\n"), (" ", " "), ("\t", "\n\n")])
+def test_white_space_around_a_key_is_no_part_of_it(before: str, after: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = before + os.environ["RENTAL_API_KEY"] + after
+    assert RentalClient(api_key=key).me().object == "me"
+    monkeypatch.setenv("RENTAL_API_KEY", key)
+    assert RentalClient().me().object == "me"
 
 
 @pytest.mark.parametrize("secret", ["rk_live_secret", "rat_secret", "op_secret", "whsec_secret", " RK_live_secret"])
@@ -161,7 +176,7 @@ def test_https_where_the_server_speaks_http_says_so() -> None:
 
 
 def test_a_time_without_zone_or_an_amount_with_too_many_digits_is_not_sent() -> None:
-    with pytest.raises(ValueError, match="no time zone"):
+    with pytest.raises(ValueError, match=r"no time zone: for a calendar date, pass its `\.date\(\)`; for a time, add a time zone"):
         client.vehicles.list(created_gte=datetime(2026, 1, 1)).first_page()
     with pytest.raises(ValueError, match="more digits"):
         client.vehicles.create(name="White Tesla", daily_rate=Decimal("1.00000000000000000001"))

@@ -68,10 +68,15 @@ function keyOfEnvironment(): string {
   const file = process.env["RENTAL_API_KEY_FILE"];
   if (key || !file) return key ?? "";
   try {
-    return readFileSync(file, "utf8").trim();
+    return readFileSync(file, "utf8");
   } catch (error) {
     throw new RentalError(`cannot read RENTAL_API_KEY_FILE: ${String(error)}`, { cause: error });
   }
+}
+
+/** What a text has that is in no key. */
+function flaw(key: string): string {
+  return /\s/.test(key) ? "has white space inside" : "has a character that is not printable ASCII";
 }
 
 export class Http {
@@ -83,9 +88,11 @@ export class Http {
     if ("document" in globalThis)
       throw new RentalError("an API key belongs on servers: use this client in a server, never in a web page");
     this.#base = baseUrl(options.baseUrl ?? process.env["RENTAL_BASE_URL"]);
-    const key = options.apiKey ?? keyOfEnvironment();
+    // A key that was read from a file ends in a line break.
+    const key = (options.apiKey ?? keyOfEnvironment()).trim();
+    if (!key) throw new RentalError("no API key: pass `apiKey`, or set RENTAL_API_KEY or RENTAL_API_KEY_FILE");
     if (!/^[\x21-\x7e]+$/.test(key))
-      throw new RentalError("no API key: pass `apiKey`, or set RENTAL_API_KEY or RENTAL_API_KEY_FILE; it has no spaces");
+      throw new RentalError(`the API key (not shown here) ${flaw(key)}: was it copied whole, and nothing else?`);
     if (/^https?:\/\//.test(key))
       throw new RentalError("the API key is an address: are `baseUrl` and `apiKey` swapped?");
     this.#key = key;

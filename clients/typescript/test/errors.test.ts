@@ -134,7 +134,29 @@ test("a base URL that ends in /v1 says what to leave away", () => {
 });
 
 test("an empty key is not that of the environment", () => {
-  assert.throws(() => new rental.RentalClient({ apiKey: "" }), /no API key/);
+  for (const apiKey of ["", " ", "\n"]) assert.throws(() => new rental.RentalClient({ apiKey }), /no API key/);
+});
+
+test("a key with a character that no key has is refused and not shown", () => {
+  const flaws = [[" ", /white space/], ["\n", /white space/], ["\u00e9", /not printable ASCII/]] as const;
+  for (const [inside, flaw] of flaws)
+    assert.throws(
+      () => new rental.RentalClient({ apiKey: `rk_live${inside}secret` }),
+      (error) => error instanceof rental.RentalError && flaw.test(error.message) && !/rk_live|secret/.test(error.message),
+    );
+});
+
+test("white space around a key is no part of it", async () => {
+  const key = environment("RENTAL_API_KEY");
+  try {
+    for (const apiKey of [`${key}\n`, `${key}\r\n`, ` ${key} `, `\t${key}\n\n`]) {
+      assert.equal((await new rental.RentalClient({ apiKey }).me()).object, "me");
+      process.env["RENTAL_API_KEY"] = apiKey;
+      assert.equal((await new rental.RentalClient().me()).object, "me");
+    }
+  } finally {
+    process.env["RENTAL_API_KEY"] = key;
+  }
 });
 
 test("a key can be in the file that the environment names", async () => {

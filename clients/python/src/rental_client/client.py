@@ -19,7 +19,7 @@ def _key_of_environment() -> str:
         return key
     try:
         with open(file, encoding="utf-8") as text:
-            return text.read().strip()
+            return text.read()
     except (OSError, UnicodeDecodeError) as error:
         raise RentalError(f"cannot read RENTAL_API_KEY_FILE: {error}") from error
 

@@ -35,8 +35,12 @@ class Http:
 
     def __init__(self, base_url: str, key: str, client: httpx.Client, max_retries: int, user_agent: str | None) -> None:
         self._base_url = _address(base_url)
+        # A key that was read from a file ends in a line break.
+        key = key.strip()
+        if not key:
+            raise RentalError("no API key: pass `api_key`, or set RENTAL_API_KEY or RENTAL_API_KEY_FILE")
         if not re.fullmatch(r"[\x21-\x7e]+", key):
-            raise RentalError("no API key: pass `api_key`, or set RENTAL_API_KEY or RENTAL_API_KEY_FILE; it has no spaces")
+            raise RentalError(f"the API key (not shown here) {_flaw(key)}: was it copied whole, and nothing else?")
         if re.match("https?://", key):
             raise RentalError("the API key is an address: are `base_url` and `api_key` swapped?")
         own = f"rental-client-python/{VERSION}"
@@ -152,6 +156,11 @@ def _address(base_url: str) -> str:
         without = address.removesuffix("/v1")
         raise RentalError(f"the base URL ends in /v1: leave the /v1 away, every request adds it: {without}")
     return address
+
+
+def _flaw(key: str) -> str:
+    """What a text has that is in no key."""
+    return "has white space inside" if re.search(r"\s", key) else "has a character that is not printable ASCII"
 
 
 def _hint(address: str, error: httpx.RequestError) -> str:

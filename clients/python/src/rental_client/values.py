@@ -18,7 +18,10 @@ def plain(value: Any) -> Any:
     """A value as JSON and queries have it. `ValueError` for what would not arrive as it is."""
     if isinstance(value, datetime):
         if value.tzinfo is None:
-            raise ValueError(f"{value!r} has no time zone: add one, such as datetime.timezone.utc")
+            raise ValueError(
+                f"{value!r} has no time zone: for a calendar date, pass its `.date()`; for a time, add a time zone, such as "
+                "datetime.timezone.utc"
+            )
         return value.isoformat()
     if isinstance(value, date):
         return value.isoformat()
