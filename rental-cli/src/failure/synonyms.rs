@@ -77,6 +77,14 @@ pub(crate) fn with_tip(mut error: Error, mut tree: Command) -> Error {
                     );
                     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
                 }
+                None if command.get_name() == tree.get_name() => {
+                    if let Some(example) = with_verb(word, command) {
+                        let tip = format!("the verb comes after what it is about: `{example}`");
+                        // clap finds `listen` for `list`.
+                        error.remove(ContextKind::SuggestedSubcommand);
+                        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+                    }
+                }
                 None => {}
             }
         }
@@ -95,6 +103,16 @@ pub(crate) fn with_tip(mut error: Error, mut tree: Command) -> Error {
         _ => {}
     }
     error
+}
+
+/// A command that ends in a word, for those who begin with the verb: `rental-cli vehicles list` for `list`.
+fn with_verb(word: &str, tree: &Command) -> Option<String> {
+    let word = word.to_lowercase();
+    let has_word = |group: &&Command| !group.is_hide_set() && group.find_subcommand(&word).is_some();
+    // An example about vehicles is understood by all; the first group is for operators only.
+    let vehicles = tree.find_subcommand("vehicles").filter(has_word);
+    let group = vehicles.or_else(|| tree.get_subcommands().find(has_word))?;
+    Some(format!("{} {} {word}", tree.get_name(), group.get_name()))
 }
 
 /// The flags of a command that an unknown one means: those that have all its words (`--rate`: `--daily-rate`), else what people call so.

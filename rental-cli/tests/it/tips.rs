@@ -30,6 +30,20 @@ fn a_word_of_another_program_leads_to_the_command() {
 }
 
 #[test]
+fn a_verb_in_front_leads_to_its_place() {
+    for (line, example) in [
+        (&["list", "vehicles"][..], "rental-cli vehicles list"),
+        (&["Create", "rental"], "rental-cli vehicles create"),
+        (&["--json", "attach", "tolls"], "rental-cli tolls attach"),
+    ] {
+        let ran = Ran::of(&mut cli(line));
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{line:?}");
+        let tip = format!("the verb comes after what it is about: `{example}`");
+        assert!(ran.stderr.contains(&tip) && !ran.stderr.contains("listen"), "{line:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn a_word_that_means_nothing_leads_to_the_commands_of_the_group() {
     for (line, tip) in [
         (&["master-key", "xyzzy"][..], "the commands of `rental-cli master-key` are get, rotate"),

@@ -250,12 +250,14 @@ fn range_of<'a>(name: &'a str, spec: &ResourceSpec) -> Option<(&'static FilterSp
 
 fn unknown(name: &str, spec: &ResourceSpec) -> FieldError {
     let ranges: Vec<String> = range_parameters(spec).collect();
-    let known = COMMON_PARAMETERS.into_iter().chain(spec.filters.iter().map(|filter| filter.param));
+    let filters = spec.filters.iter().map(|filter| filter.param);
+    let known: Vec<&str> =
+        COMMON_PARAMETERS.into_iter().chain(filters).chain(ranges.iter().map(String::as_str)).collect();
     // The filter of the field `vehicle_id` is `vehicle`.
     let filter = spec.filters.iter().find(|filter| filter.field == name);
     let near = match filter {
         Some(filter) => format!("; did you mean `{}`?", filter.param),
-        None => did_you_mean(name, known.chain(ranges.iter().map(String::as_str))),
+        None => meant_or_all(name, &known),
     };
     let rule = format!("is not a parameter of this list{near}");
     FieldError::new(&shorten(name), FieldCode::Unknown, &rule)
@@ -285,15 +287,20 @@ pub fn parameters(raw: &str, known: &[&str]) -> Result<Vec<(String, String)>, Er
     let mut errors = FieldErrors::default();
     let pairs = pairs(raw, &mut errors)?;
     for (name, _) in pairs.iter().filter(|(name, _)| !known.contains(&name.as_str())) {
-        let mut near = did_you_mean(name, known.iter().copied());
-        if near.is_empty() {
-            let all: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
-            near = format!("; it takes {}", all.join(", "));
-        }
-        let rule = format!("is not a parameter of this request{near}");
+        let rule = format!("is not a parameter of this request{}", meant_or_all(name, known));
         errors.push(FieldError::new(&shorten(name), FieldCode::Unknown, &rule));
     }
     errors.or(pairs)
+}
+
+/// The parameter that an unknown one means, or all of them: `; did you mean X?`, `; it takes X, Y`.
+fn meant_or_all(name: &str, known: &[&str]) -> String {
+    let near = did_you_mean(name, known.iter().copied());
+    if !near.is_empty() {
+        return near;
+    }
+    let all: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+    format!("; it takes {}", all.join(", "))
 }
 
 /// The text `; did you mean X?` with the most similar name in `known`; empty when none is similar enough.

@@ -228,10 +228,31 @@ fn a_misspelt_parameter_gets_a_suggestion() {
         ("/v1/tolls?vehicle_id=x", "`vehicle`"),
         ("/v1/rentals?customer_id=x", "`customer`"),
         ("/v1/customers?starting_afer=x", "`starting_after`"),
+        ("/v1/vehicles?page=2", "`starting_after`"),
+        ("/v1/rentals?per_page=50", "`limit`"),
+        ("/v1/vehicles?license_plate=x", "`plate`"),
+        ("/v1/tolls?unbilled=true", "`billed=false`"),
     ] {
         let text = organization.get(path).text();
         assert!(text.contains(&format!("did you mean {hint}?")), "{path}: {text}");
     }
+}
+
+#[test]
+fn a_parameter_like_no_other_gets_those_of_the_list() {
+    let organization = Server::shared().organization();
+    for name in ["q", "sort", "name"] {
+        let text = organization.get(&format!("/v1/vehicles?{name}=x")).text();
+        let taken =
+            "is not a parameter of this list; it takes `limit`, `starting_after`, `created[gte]`, `created[lt]`, ";
+        assert!(text.contains(taken) && text.contains("`plate`") && text.contains("`updated[lt]`"), "{name}: {text}");
+    }
+}
+
+#[test]
+fn a_status_is_not_suggested_for_its_opposite() {
+    let text = Server::shared().organization().get("/v1/invoices?status=unpaid").text();
+    assert!(text.contains("must be one of open, paid, void.") && !text.contains("did you mean"), "{text}");
 }
 
 #[test]
