@@ -71,6 +71,7 @@ fn add(batch: &mut Batch, entry: &AuditEntry) -> Result<(), Error> {
 }
 
 /// The entry of an action that is no single write, such as an import.
+#[derive(Clone)]
 pub(crate) struct Note(AuditEntry);
 
 impl Note {
@@ -83,6 +84,20 @@ impl Note {
     pub(crate) fn with_action(mut self, action: &str) -> Self {
         self.0.action = action.to_owned();
         self
+    }
+
+    /// Adds an entry of its own to a batch of the action: the batch does this to one object.
+    pub(crate) fn add_about(
+        &self,
+        action: &str,
+        object: Uuid,
+        edge: &dyn Edge,
+        batch: &mut Batch,
+    ) -> Result<(), Error> {
+        let (id, created_at) = (AuditEntryId::from_uuid(edge.new_id()), edge.now());
+        let entry =
+            AuditEntry { id, created_at, action: action.to_owned(), resource_id: Some(object), ..self.0.clone() };
+        add(batch, &entry)
     }
 
     /// Records the entry before the action takes data in bulk.

@@ -88,8 +88,16 @@ impl<R: Needed> By<R> {
         }
         call.is_of(&app.operators_turns);
         // Set once: each request has one guard.
-        let _ = call.admitted.set(Admitted { operation, actor });
+        let _ = call.admitted.set(Admitted { operation, actor, role });
         Ok(Self(PhantomData))
+    }
+}
+
+impl Owner {
+    /// The proof that the caller may do everything, for what a request that others may send does only for owners.
+    pub(crate) fn also(call: &Call) -> Option<Self> {
+        let role = call.admitted.get()?.role;
+        role.includes(Role::Owner).then_some(Self(PhantomData))
     }
 }
 

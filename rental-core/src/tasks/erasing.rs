@@ -16,7 +16,7 @@ use crate::{
     },
     rows::key,
     store::{Batch, Commit, DamagedRow, Pages, Record, Store, get_each, get_one},
-    value::Members,
+    value::{CustomerId, Members, OrganizationId, Timestamp},
 };
 
 /// Rows in one scan.
@@ -39,7 +39,7 @@ impl Intent for Erase<'_> {
             let customer: Customer = parse(&record.key, &record.value)?;
             let (prepared, body) = match customer.erased_at {
                 None => {
-                    let (prepared, erasure) = begin(store, edge, self.organization, record).await?;
+                    let (prepared, erasure) = begin(store, edge, self.organization, record, None).await?;
                     (prepared, described(store, &erasure, None).await?)
                 }
                 Some(_) => {
@@ -59,24 +59,25 @@ impl Intent for Erase<'_> {
     }
 }
 
-/// Prepares the batch that erases a customer: the redacted record, the row of the erasure, and the task.
+/// Prepares the batch that erases a customer: the redacted record, the row of the erasure, and the task. `listed` is the time
+/// on a list that names the customer, for one who has no row yet.
 async fn begin(
     store: &dyn Store,
     edge: &dyn Edge,
     organization: &Organization,
     record: Record,
+    listed: Option<Timestamp>,
 ) -> Result<(Prepared, Erasure), Error> {
     let before: Customer = parse(&record.key, &record.value)?;
     let id = before.id;
     let now = edge.now();
-    let mut erasure = Erasure::new(organization.id, id, now);
+    let mut erasure = Erasure::new(organization.id, id, listed.unwrap_or(now));
     let row = get_one(store, &erasure.key()).await?;
     if let Some(row) = &row {
         // The erasure of before the backup from which the store was restored.
         erasure.erased_at = Erasure::read(row)?.erased_at;
     }
-    let names = [before.email.as_deref(), before.phone.as_deref()];
-    let known_as = names.into_iter().flatten().map(str::to_owned).collect();
+    let known_as = names_of(&before);
     let mut members = Members::parse(&record.value).map_err(|why| Error::damaged_row(&record.key, why))?;
     redact(&customer::SPEC, &mut members, Form::Record).map_err(|why| Error::damaged_row(&record.key, why))?;
     let mut prepared = operations::edit(store, edge, organization, record, |customer: &mut Customer| {
@@ -96,6 +97,62 @@ async fn begin(
     let task = Task { id: task_id(id), work: Work::CustomerErasure(state), created_at: now };
     task.begin_again(store, &mut prepared.batch).await?;
     Ok((prepared, erasure))
+}
+
+/// The email and phone of a customer, by which leads that name no customer are found.
+pub(crate) fn names_of(customer: &Customer) -> Vec<String> {
+    [customer.email.as_deref(), customer.phone.as_deref()].into_iter().flatten().map(str::to_owned).collect()
+}
+
+/// Prepares the batch that erases the customer of this record, whom the list of an import names with this time.
+pub(crate) async fn begin_listed(
+    store: &dyn Store,
+    edge: &dyn Edge,
+    organization: &Organization,
+    record: Record,
+    listed: Timestamp,
+) -> Result<Batch, Error> {
+    Ok(begin(store, edge, organization, record, Some(listed)).await?.0.batch)
+}
+
+/// Begins the task of an erased customer anew, who is also known by these names: an import has brought them, and maybe leads
+/// with them. The names of a task that runs are looked for too, and the report keeps what was counted so far.
+pub(crate) async fn look_for_names(
+    store: &dyn Store,
+    edge: &dyn Edge,
+    (organization, id): (OrganizationId, CustomerId),
+    names: &[String],
+) -> Result<(), Error> {
+    let place = Erasure::new(organization, id, edge.now()).key();
+    for _ in 0..MOST_ATTEMPTS {
+        let mut state = CustomerErasure::new(organization, id, names.to_vec());
+        match get_one(store, &key::task(task_id(id))).await? {
+            Some(record) => {
+                if let Work::CustomerErasure(running) = Task::read(&record)?.work {
+                    state.known_as.extend(running.known_as.into_iter().filter(|name| !names.contains(name)));
+                    state.rewritten = running.rewritten;
+                }
+            }
+            None => {
+                let row = get_one(store, &place).await?;
+                let ended = row.as_ref().map(Erasure::read).transpose()?;
+                state.rewritten.extend(ended.map(|ended| ended.rewritten).unwrap_or_default());
+            }
+        }
+        let mut batch = Batch::default();
+        let task = Task { id: task_id(id), work: Work::CustomerErasure(state), created_at: edge.now() };
+        task.begin_again(store, &mut batch).await?;
+        if operations::commit_for(store, organization, batch).await? == Commit::Applied {
+            return Ok(());
+        }
+    }
+    Err(Error::Unavailable("others changed the same erasure too often".into()))
+}
+
+/// Whether the task in this record erases a customer of the organization. A damaged one says nothing.
+#[must_use]
+pub fn erases_in(record: &Record, organization: OrganizationId) -> bool {
+    matches!(Task::read(record), Ok(Task { work: Work::CustomerErasure(state), .. }) if state.organization_id == organization)
 }
 
 /// Begins the erasure of each customer on the list of erased people who is not erased: after a restore or an import.
@@ -137,7 +194,7 @@ async fn again(store: &dyn Store, edge: &dyn Edge, row: &Record) -> Result<bool,
         let task = key::task(task_id(id));
         if !is_erased {
             let owner: Organization = parse(&owner.key, &owner.value)?;
-            batch = begin(store, edge, &owner, record.clone()).await?.0.batch;
+            batch = begin(store, edge, &owner, record.clone(), None).await?.0.batch;
         } else if matches!(get_each(store, &[task]).await?.pop(), Some(Ok(None))) {
             // A repair of the store removed a damaged task.
             let state = CustomerErasure::new(organization, id, Vec::new());

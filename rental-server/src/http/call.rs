@@ -8,7 +8,11 @@ use crate::{
 };
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
-use rental_core::{error::Error, resources::audit_entry::Actor, value::OrganizationId};
+use rental_core::{
+    error::Error,
+    resources::{audit_entry::Actor, operator::Role},
+    value::OrganizationId,
+};
 use std::{
     borrow::Cow,
     net::IpAddr,
@@ -53,6 +57,7 @@ pub(crate) struct Admitted {
     /// The operation, as the OpenAPI document names it.
     pub(crate) operation: &'static str,
     pub(crate) actor: Actor,
+    pub(crate) role: Role,
 }
 
 impl Call {

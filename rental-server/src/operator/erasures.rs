@@ -24,11 +24,14 @@ use rental_core::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+/// The operation that erases a customer. The audit log names it, whatever the request is that erases.
+pub(super) const ERASE: &str = "eraseCustomer";
+
 /// The endpoints of this file.
 pub(super) fn endpoints() -> Vec<Endpoint> {
     vec![
         post("/admin/v1/customers/{id}/erase")
-            .about(&customer::SPEC, "eraseCustomer", "Erase customer")
+            .about(&customer::SPEC, ERASE, "Erase customer")
             .says(
                 "Removes the personal data of a customer for good: from the customer, its rentals and leads, from events, \
                  deliveries, stored responses and audit entries. The first response comes when the customer is erased and \

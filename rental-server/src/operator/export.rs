@@ -9,7 +9,7 @@ use crate::{
     http::{
         header,
         progress::LINES,
-        reply::Handled,
+        reply::{Handled, Problem},
         streamed::{self, Outlet, Running},
     },
     operator::{backup::full_pace, collections},
@@ -20,6 +20,8 @@ use rental_core::{
     imports::organization::{Contents, Counting, end_line, first_line, line, spans},
     resources::{organization, row_words::error_in_words},
     rows::key,
+    store::{Pages, Store, StoreError},
+    tasks::erasing::erases_in,
     value::OrganizationId,
 };
 use serde_json::json;
@@ -38,6 +40,10 @@ pub(super) const CONTENTS: &str = "contents";
 const MOST_CHECKS: u32 = 100;
 /// The time between two of these checks.
 const PAUSE: Duration = Duration::from_millis(100);
+/// Tasks in one scan.
+const TASKS: usize = 64;
+/// Why there is no export while a task erases a customer.
+const ERASING: &str = "A customer of this organization is being erased, and an export of now could still show the person. Nothing was exported. Export again when the `status` of the erasure is `complete`: `rental-cli customers erasure ID` shows it.";
 /// Bytes of one part of the response.
 const PART: usize = 64 * 1024;
 
@@ -45,7 +51,7 @@ const PART: usize = 64 * 1024;
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let export = get("/admin/v1/organizations/{organization}/export")
         .about(&organization::SPEC, "exportOrganization", "Export an organization")
-        .says("All its objects as they are at one moment, one a line, each as a GET gives it: the organization, then one resource after the other, oldest first. It begins when attachments have followed the changes of before, after 10 s at the latest. The last line says how many came before it. No key or secret is in it. One export or backup at a time.")
+        .says("All its objects as they are at one moment, one a line, each as a GET gives it: the organization, then one resource after the other, oldest first. It begins when attachments have followed the changes of before, after 10 s at the latest. It is a 409 while a customer of the organization is being erased for longer than that. The last line says how many came before it. No key or secret is in it. One export or backup at a time.")
         .parameters(vec![Parameter::Own(parts::pace())])
         .conflicts()
         .without_revision()
@@ -60,19 +66,22 @@ async fn start(request: Request<'_, Reader>) -> Handled {
     let id = collections::organization_named(app.store(), request.id).await?.id;
     let full = full_pace(request.call.query())?;
     let running = Running::take(&app.backing_up)?;
-    Note::of(request.call, Some(id)).write_before_reading(app.store()).await?;
+    let begun = Note::of(request.call, Some(id));
     // Its time is before that of the snapshot.
     let completed = Note::of(request.call, Some(id)).with_action(COMPLETED);
     let (store, runtime) = (Arc::clone(&app.store), Handle::current());
     let marks = key::rechecks_of(id);
     // An import takes the attachments as they are, so they should have followed what was changed just before.
     for _ in 0..MOST_CHECKS {
-        if app.store().scan(&marks, 1).await.map_err(Error::from)?.is_empty() {
+        let follows = !app.store().scan(&marks, 1).await.map_err(Error::from)?.is_empty();
+        if !follows && !is_erasing(app.store(), id).await? {
             break;
         }
         tokio::time::sleep(PAUSE).await;
     }
     let moment = Moment::of(app.store.as_ref()).await.map_err(Error::from)?;
+    let moment = without_erasures(moment, id).await?;
+    begun.write_before_reading(app.store()).await?;
     let (actor, address) = (request.call.actor().to_owned(), request.call.client_address());
     let reply = streamed::streamed("export", (running, &app.draining), full, move |outlet| {
         let completed = |lines, contents| {
@@ -89,6 +98,33 @@ async fn start(request: Request<'_, Reader>) -> Handled {
     Ok(reply
         .with(header::CONTENT_TYPE, LINES)
         .with(header::CONTENT_DISPOSITION, &format!("attachment; filename=\"organization-{id}.ndjson\"")))
+}
+
+/// Whether a task erases a customer of the organization now.
+async fn is_erasing(store: &dyn Store, organization: OrganizationId) -> Result<bool, Error> {
+    let mut pages = Pages::of(store, key::tasks(), TASKS);
+    while let Some(page) = pages.next().await? {
+        if page.iter().flatten().any(|task| erases_in(task, organization)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The same moment, unless a customer of the organization is being erased in it. A lead that names no customer still shows the
+/// person then, and the server that imports it does not know the email or phone by which such leads are found.
+async fn without_erasures(mut moment: Moment, organization: OrganizationId) -> Result<Moment, Problem> {
+    let look = move || {
+        for row in moment.rows(key::tasks()) {
+            if erases_in(&row?, organization) {
+                return Ok(None);
+            }
+        }
+        Ok::<_, StoreError>(Some(moment))
+    };
+    let looked = tokio::task::spawn_blocking(look).await;
+    let looked = looked.map_err(|error| Error::Internal(format!("a look at the tasks ended early: {error}")))?;
+    Ok(looked.map_err(Error::from)?.ok_or_else(|| Error::Conflict(ERASING.into()))?)
 }
 
 /// Sends all lines. Calls `completed` before the last one: a client that has it finds the export completed.

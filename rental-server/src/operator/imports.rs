@@ -7,13 +7,13 @@ use crate::{
     audit::Note,
     edge,
     endpoint::{Endpoint, Request},
-    guard::Operator,
+    guard::{Operator, Owner},
     http::{
         call::{Body, Call, copy_body},
         progress::{self, Progress},
         reply::{Handled, Problem, Reply},
     },
-    operator::collections,
+    operator::{collections, erasures},
     state::App,
     webhooks::Hooks,
 };
@@ -28,9 +28,9 @@ use rental_core::{
     },
     request::page,
     resources::{organization::Organization, to_json},
-    store::{DamagedRow, Store, redb::Redb},
+    store::{Batch, DamagedRow, Store, redb::Redb},
     tasks::erasing::begin_left_over_erasures,
-    value::{Name, Zone},
+    value::{CustomerId, Name, Zone},
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -112,10 +112,12 @@ async fn run(
     let permit = Arc::clone(&app.imports).acquire_owned().await.map_err(|_| Error::Unavailable("stopping".into()))?;
     let spool = spool(app, call, &mut request.body, limit).await?;
     let note = Note::of(call, Some(organization.id));
+    // The list of an export erases people, which only owners may.
+    let erasing = Owner::also(call).map(|_| note.clone());
     let (mut progress, listening) = progress::of(call);
     let hooks = Arc::clone(&app.hooks);
     let (store, runtime) = (Arc::clone(&app.store) as _, Handle::current());
-    let import = Import { store, hooks: Arc::clone(&hooks), runtime, organization, asked, format };
+    let import = Import { store, hooks: Arc::clone(&hooks), runtime, organization, erasing, asked, format };
     // On another thread: parsing would block the threads that serve requests.
     let work = tokio::task::spawn_blocking(move || {
         let outcome = import.answer(record, spool, note, &mut progress);
@@ -194,6 +196,8 @@ struct Import {
     hooks: Arc<Hooks>,
     runtime: Handle,
     organization: Organization,
+    /// What an entry about an erased person begins with; `None` when the caller may erase nobody.
+    erasing: Option<Note>,
     asked: Asked,
     /// The name of the format.
     format: String,
@@ -302,7 +306,14 @@ impl Import {
         let (edge, store) = (edge::Clock, Arc::clone(&self.store));
         let trial = trial.as_ref().map(|(_, trial)| Arc::clone(trial));
         let importer = Importer::new(store, trial, &edge, &self.organization, inspection.source);
+        let audit = |person: CustomerId, batch: &mut Batch| match &self.erasing {
+            Some(note) => note.add_about(erasures::ERASE, person.uuid(), &edge, batch),
+            None => Ok(()),
+        };
         let mut importer = self.runtime.block_on(importer)?.of_version(&inspection);
+        if self.erasing.is_some() {
+            importer = importer.erasing(&audit);
+        }
         // The first lines describe the export and its organization, which exists already.
         let lines = Lines::new(BufReader::new(again(file)?)).skip(inspection.head);
         let objects = usize::try_from(inspection.objects).unwrap_or(usize::MAX);
@@ -315,11 +326,13 @@ impl Import {
             Ok(self.runtime.block_on(importer.finish())?)
         };
         let recorded: Result<(), Problem> = all();
+        let looking = self.runtime.block_on(importer.look_for_returning());
         self.note(&mut importer.damaged);
         *counts = importer.counts;
         recorded?;
+        looking?;
         if !self.asked.dry_run {
-            // The file may say that customers of this server were erased.
+            // The file may have brought people who were erased elsewhere.
             let mut damaged = Vec::new();
             let begun = begin_left_over_erasures(self.store.as_ref(), &edge, &mut damaged);
             self.runtime.block_on(begun)?;

@@ -9,6 +9,7 @@ mod conservation;
 mod credits;
 mod deletion;
 mod drafts;
+mod erased_in_imports;
 mod imports;
 mod leads;
 pub(crate) mod listener;

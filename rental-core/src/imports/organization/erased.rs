@@ -7,19 +7,28 @@ use crate::{
     operations::erased::erased_key,
     request::body::Verb,
     resources::{
-        customer,
+        customer::{self, Customer},
         organization::Organization,
         personal::{Form, person_in, redact},
     },
     schema::Fields,
-    store::{Store, get_one},
-    value::{Members, OrganizationId},
+    store::{Batch, Store, get_one},
+    tasks::erasing::names_of,
+    value::{CustomerId, Members, OrganizationId},
 };
 use serde::Deserialize;
 use std::borrow::Cow;
 
 /// The value of `object` in a line of the list.
 const ERASURE: &str = "erasure";
+
+/// Adds an entry to the audit log: it names a customer whom the batch begins to erase.
+pub type AuditErasing<'a> = dyn Fn(CustomerId, &mut Batch) -> Result<(), Error> + 'a;
+
+/// Why the list of an import erases nobody. The words are those of a role that is too small.
+pub(super) const NEEDS_OWNER: &str = "The list of erased people names a customer who is here and is not erased. Nobody was \
+     erased: this needs an operator with the role `owner` or the admin token. Ask an owner to import the file, or to erase the \
+     customer.";
 
 /// Reads a line of the list in an export of `source`. `None` for another line.
 pub(super) fn line(line: &[u8], source: OrganizationId) -> Option<Result<Erasure, String>> {
@@ -61,4 +70,13 @@ pub(super) async fn redacted(
     let fields = Fields::parse(object.as_bytes(), spec, Verb::Whole, organization.default_currency.digits())?;
     let ParsedLine { resource, id, number, amount, .. } = *line;
     Ok(Some(ParsedLine { resource, id, fields, object: object.into(), number, amount }))
+}
+
+/// The person of a line of a customer, with the email and phone in it. `None` for other lines and for one without both.
+pub(super) fn names_in(line: &ParsedLine) -> Option<(CustomerId, Vec<String>)> {
+    if line.resource.spec.tag != customer::SPEC.tag {
+        return None;
+    }
+    let customer: Customer = serde_json::from_slice(&line.object).ok()?;
+    Some((customer.id, names_of(&customer))).filter(|(_, names)| !names.is_empty())
 }

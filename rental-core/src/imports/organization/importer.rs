@@ -1,7 +1,9 @@
 //! Records the lines of an export as objects of an organization, each once and unchanged. A chunk is one transaction.
 
 use super::{
-    Inspection, erased, file,
+    Inspection,
+    erased::{self, AuditErasing},
+    file,
     object::{self, Amount, ParsedLine},
 };
 use crate::{
@@ -11,16 +13,18 @@ use crate::{
     operations::{self, edge::Edge},
     resources::{
         Object, Resource, RuleContext, Series,
+        customer::Customer,
         organization::{self, Organization, SYSTEM},
-        porters, to_json,
+        parse, porters, to_json,
     },
     rows::key,
     store::{
-        Batch, Commit, DamagedRow, Key, Pages, SCHEMA_VERSION, Span, Store, Write, get_each, get_one, key_of,
+        Batch, Check, Commit, DamagedRow, Key, Pages, SCHEMA_VERSION, Span, Store, Write, get_each, get_one, key_of,
         memory::Memory,
     },
+    tasks::erasing::{begin_listed, look_for_names, names_of},
     upgrade::{Billed, Members},
-    value::{OrganizationId, Sum},
+    value::{CustomerId, OrganizationId, Sum},
 };
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -34,6 +38,8 @@ pub const CHUNK: usize = 200;
 const MAX_ATTEMPTS: usize = 64;
 /// Most bytes of invoices that wait for invoices with lower numbers.
 const MAX_WAITING: usize = 32 << 20;
+/// Erased people whose names are kept until the end of the file. Their leads are looked for then; above it, at once.
+const MOST_RETURNING: usize = 10_000;
 /// Number of organizations in one search for the ids of a chunk.
 const ORGANIZATIONS: usize = 100;
 
@@ -49,6 +55,10 @@ pub struct Importer<'a> {
     version: (u64, Members),
     /// What the invoices of the file bill; `None` while no file was inspected.
     billed: Option<Arc<Billed>>,
+    /// Erases the customers whom the list of the file names, and audits each of them; `None` refuses to.
+    erases: Option<&'a AuditErasing<'a>>,
+    /// Erased people with the emails and phones that the lines had of them.
+    returning: BTreeMap<CustomerId, Vec<String>>,
     /// The outcomes of the lines so far.
     pub counts: Counts,
     /// Damaged rows of the store that lines of the file needed. Those lines are not recorded, and counted as invalid.
@@ -66,6 +76,7 @@ pub struct Importer<'a> {
 #[derive(Default)]
 struct Plan {
     batch: Batch,
+    returning: Vec<(CustomerId, Vec<String>)>,
     outcomes: Vec<(u64, RowOutcome, Amount)>,
     damaged: Vec<DamagedRow>,
 }
@@ -101,6 +112,8 @@ impl<'a> Importer<'a> {
             source,
             version: (SCHEMA_VERSION, Members::default()),
             billed: None,
+            erases: None,
+            returning: BTreeMap::new(),
             counts: Counts::of_an_export(),
             damaged: Vec::new(),
             ready: Vec::with_capacity(CHUNK),
@@ -115,6 +128,13 @@ impl<'a> Importer<'a> {
     pub fn of_version(self, file: &Inspection) -> Self {
         let billed = Some(Arc::clone(&file.billed));
         Self { version: (file.schema_version, file.organization.clone()), billed, ..self }
+    }
+
+    /// Lets the list of the file erase customers of the organization. Without this, a line that names one who is not erased is
+    /// invalid.
+    #[must_use]
+    pub fn erasing(self, audit: &'a AuditErasing<'a>) -> Self {
+        Self { erases: Some(audit), ..self }
     }
 
     /// Adds the next line to the present chunk, and records the chunk when it is full.
@@ -169,19 +189,65 @@ impl<'a> Importer<'a> {
         Ok(())
     }
 
-    /// Adds a person to the list of erased people of the organization. A server then erases a customer who is there.
-    async fn add_erasure(&self, erasure: Erasure) -> Result<RowOutcome, Error> {
+    /// Adds a person to the list of erased people of the organization. Erases a customer who is there, if the import may.
+    async fn add_erasure(&mut self, erasure: Erasure) -> Result<RowOutcome, Error> {
         let erasure = Erasure { organization_id: self.organization.id, ..erasure }.on_another_list();
-        let place = erasure.key();
-        if get_one(&*self.store, &place).await?.is_some() {
-            return Ok(RowOutcome::Duplicate);
+        let (place, id) = (erasure.key(), erasure.customer_id);
+        let person = Customer::key(self.organization.id, id);
+        for _ in 0..MAX_ATTEMPTS {
+            if get_one(&*self.store, &place).await?.is_some() {
+                return Ok(RowOutcome::Duplicate);
+            }
+            let mut batch = Batch::default();
+            let committed = match get_one(&*self.store, &person).await? {
+                Some(record) if parse::<Customer>(&record.key, &record.value)?.erased_at.is_none() => {
+                    let Some(audit) = self.erases else { return Ok(RowOutcome::Invalid(erased::NEEDS_OWNER.into())) };
+                    if self.trial.is_some() {
+                        // A dry run rewrites nothing.
+                        batch.insert(place.clone(), to_json(&erasure)?);
+                        self.commit(batch).await?
+                    } else {
+                        let names = names_of(&parse(&record.key, &record.value)?);
+                        let (store, at) = (self.store.as_ref(), erasure.erased_at);
+                        let mut batch = begin_listed(store, self.edge, self.organization, record, at).await?;
+                        audit(id, &mut batch)?;
+                        let committed = operations::commit_for(store, self.organization.id, batch).await?;
+                        if committed == Commit::Applied {
+                            // Lines of leads may follow.
+                            self.returning.entry(id).or_default().extend(names);
+                        }
+                        committed
+                    }
+                }
+                there => {
+                    batch.insert(place.clone(), to_json(&erasure)?);
+                    if there.is_none() {
+                        // Another import may bring the customer between.
+                        batch.checks.push(Check::Absent(person.clone()));
+                    }
+                    self.commit(batch).await?
+                }
+            };
+            if committed == Commit::Applied {
+                return Ok(RowOutcome::Created);
+            }
         }
-        let mut batch = Batch::default();
-        batch.insert(place, to_json(&erasure)?);
-        Ok(match self.commit(batch).await? {
-            Commit::Applied => RowOutcome::Created,
-            Commit::Stale(_) => RowOutcome::Duplicate,
-        })
+        Err(Error::Unavailable("others changed the same customer too often".into()))
+    }
+
+    /// Begins the tasks that look for leads with the emails and phones that the lines had of erased people: after the lines of
+    /// leads, also of an import that failed. Nothing after a dry run.
+    ///
+    /// # Errors
+    /// The store is not available.
+    pub async fn look_for_returning(&mut self) -> Result<(), Error> {
+        while let Some((id, names)) = self.returning.pop_first() {
+            if self.trial.is_none() {
+                let begun = look_for_names(&*self.store, self.edge, (self.organization.id, id), &names).await;
+                Error::note_damage(begun, &mut self.damaged)?;
+            }
+        }
+        Ok(())
     }
 
     /// The next number of a counter.
@@ -230,7 +296,7 @@ impl<'a> Importer<'a> {
                     )),
                     // What it adds to the batch is added last, so a line that needs a damaged row has added nothing.
                     false => {
-                        let outcome = self.one(&draft, above.as_ref(), line, &mut plan.batch).await;
+                        let outcome = self.one(&draft, above.as_ref(), line, &mut plan).await;
                         RowOutcome::or_damage(outcome, &mut plan.damaged)?
                     }
                 };
@@ -241,7 +307,10 @@ impl<'a> Importer<'a> {
                     self.counts.add_object(row, outcome, amount);
                 }
                 self.damaged.extend(plan.damaged);
-                return Ok(());
+                for (id, names) in plan.returning {
+                    self.returning.entry(id).or_default().extend(names);
+                }
+                return if self.returning.len() > MOST_RETURNING { self.look_for_returning().await } else { Ok(()) };
             }
         }
         Err(Error::Unavailable("others changed the same objects too often".into()))
@@ -253,10 +322,11 @@ impl<'a> Importer<'a> {
         draft: &Overlay,
         above: &dyn Store,
         line: &ParsedLine,
-        batch: &mut Batch,
+        plan: &mut Plan,
     ) -> Result<RowOutcome, Error> {
         let redacted = erased::redacted(draft, self.organization, line).await?;
         let is_erased = redacted.is_some();
+        plan.returning.extend(redacted.as_ref().and_then(|_| erased::names_in(line)));
         let ParsedLine { resource, id, fields, object, .. } = redacted.as_ref().unwrap_or(line);
         let places: Vec<Key> = porters().map(|known| key::record(self.organization.id, known.spec, *id)).collect();
         for (spec, known) in porters().map(|known| known.spec).zip(draft.get(&places).await?) {
@@ -290,7 +360,7 @@ impl<'a> Importer<'a> {
         };
         match prepared.await {
             Ok(prepared) => {
-                merge(batch, prepared.batch, above).await?;
+                merge(&mut plan.batch, prepared.batch, above).await?;
                 Ok(RowOutcome::Created)
             }
             Err(error @ (Error::Unavailable(_) | Error::Damaged(_) | Error::Internal(_))) => Err(error),

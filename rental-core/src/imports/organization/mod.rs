@@ -14,6 +14,7 @@ mod importer;
 mod object;
 
 pub use contents::{Contents, Counting, contents};
+pub use erased::AuditErasing;
 pub use file::{Inspection, Lines, inspect};
 pub use importer::{CHUNK, Importer};
 
