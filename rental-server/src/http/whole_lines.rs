@@ -32,7 +32,8 @@ enum Requests {
     Broken,
 }
 
-/// Bytes of a line that tell how long the body is: a name and a length.
+/// Longest line that tells how long the body is: a name and a length. hyper reads longer ones, with spaces or zeros before the
+/// length, and this module keeps no more of a line.
 const START: usize = 64;
 
 /// How far a head was read.
@@ -144,7 +145,7 @@ impl Lines {
         if length > 2 {
             self.begun = true;
             let start = if whole { line } else { &self.start[..] };
-            self.body = longer(self.body, &start[..length.min(START)])?;
+            self.body = longer(self.body, &start[..length.min(START)], length > START)?;
         } else if self.begun {
             return Ok(Some(match self.body {
                 None | Some(Length::Sized(0)) => Requests::NEXT,
@@ -159,13 +160,18 @@ impl Lines {
 /// The length of the body cannot be told.
 struct Unclear;
 
-/// The length of the body after this line of the head. hyper takes the same length twice, and one beside a transfer coding.
-fn longer(known: Option<Length>, line: &[u8]) -> Result<Option<Length>, Unclear> {
-    if value(line, b"transfer-encoding:").is_some() {
+/// The length of the body after this line of the head, of which only the beginning is known when it `is_cut`. hyper takes the
+/// same length twice, and one beside a transfer coding.
+fn longer(known: Option<Length>, line: &[u8], is_cut: bool) -> Result<Option<Length>, Unclear> {
+    let [coding, length] = [&b"transfer-encoding:"[..], b"content-length:"].map(|name| value(line, name));
+    if is_cut && coding.or(length).is_some() {
+        return Err(Unclear);
+    }
+    if coding.is_some() {
         let is_second_length = matches!(known, Some(Length::Sized(_)));
         return if is_second_length { Err(Unclear) } else { Ok(Some(Length::Chunked)) };
     }
-    match (value(line, b"content-length:"), known) {
+    match (length, known) {
         (None, _) => Ok(known),
         (Some(_), Some(_)) => Err(Unclear),
         (Some(length), None) => {
@@ -301,6 +307,25 @@ mod tests {
             let head = format!("POST / HTTP/1.1\r\n{first}{last}");
             check(&format!("{head}\n\r\nabc"), &format!("{head}\0\r\nabc"));
         }
+    }
+
+    #[test]
+    fn a_length_in_a_line_that_is_longer_than_what_is_kept_of_it_becomes_what_hyper_refuses() {
+        for (name, value) in [("Content-Length:", "3"), ("Transfer-Encoding:", "chunked")] {
+            for pad in ["0", " "].into_iter().filter(|pad| *pad == " " || value == "3") {
+                let line =
+                    |bytes: usize| format!("{name}{}{value}\r", pad.repeat(bytes - 2 - name.len() - value.len()));
+                for bytes in [START + 1, START + 2, 2 * START] {
+                    let head = format!("POST / HTTP/1.1\r\n{}", line(bytes));
+                    check(&format!("{head}\n\r\nabc"), &format!("{head}\0\r\nabc"));
+                }
+                let body = if value == "3" { "a\nb" } else { "3\r\na\nb\r\n0\r\n\r\n" };
+                let taken = format!("POST / HTTP/1.1\r\n{}\n\r\n{body}", line(START));
+                check(&format!("{taken}GET / HTTP/1.1\n\r\n"), &format!("{taken}GET / HTTP/1.1\0\r\n"));
+            }
+        }
+        let other = format!("GET / HTTP/1.1\r\nContent-Lengths: {}\r\n\r\n", "1".repeat(START));
+        check(&other, &other);
     }
 
     #[test]
