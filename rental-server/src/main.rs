@@ -74,6 +74,7 @@ use std::{
     path::Path,
     process::ExitCode,
     sync::{Arc, atomic::Ordering},
+    time::Duration,
 };
 use tokio::{
     net::TcpListener,
@@ -84,6 +85,8 @@ use tokio::{
 
 /// Most open connections of `--operator-listen`.
 const OPERATOR_CONNECTIONS: usize = 256;
+/// How long the exit waits for threads that are at work when everything has stopped and the store is closed.
+const LONGEST_LEFT_OVER: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
     let config = match config::parse() {
@@ -116,7 +119,10 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return fail(&format!("cannot start: {error}")),
     };
-    match runtime.block_on(run(&config, passed)) {
+    let outcome = runtime.block_on(run(&config, passed));
+    // Without this, the exit would wait for threads of look-ups of names, and a silent name server answers none of them.
+    runtime.shutdown_timeout(LONGEST_LEFT_OVER);
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => fail(&message),
     }

@@ -1,6 +1,7 @@
 //! TLS of the server itself: the certificate and its key are read from two files, and read again when they change.
 
 use arc_swap::ArcSwap;
+use rustix::fs::OFlags;
 use rustls::{
     ServerConfig,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
@@ -9,9 +10,9 @@ use rustls::{
 };
 use sha2::{Digest, Sha256};
 use std::{
-    fs::{File, Metadata},
+    fs::{Metadata, OpenOptions},
     io::{self, Read},
-    os::unix::fs::MetadataExt,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -139,13 +140,18 @@ fn read(files: &TlsFiles) -> Result<(Pair, [u8; 32]), String> {
 
 fn content(path: &Path, flag: &str, refuse: impl Fn(&Metadata) -> Option<&'static str>) -> Result<Vec<u8>, String> {
     let failed = |why: String| format!("{flag}: cannot read {}: {why}", path.display());
-    let file = File::open(path).map_err(|error| {
+    // A pipe without a writer would not open else, and no thread would look at the files any more.
+    let not_waiting = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let file = OpenOptions::new().read(true).custom_flags(not_waiting).open(path).map_err(|error| {
         failed(match error.kind() {
             io::ErrorKind::PermissionDenied => format!("{error}; let the user of the server read it"),
             _ => error.to_string(),
         })
     })?;
     let about = file.metadata().map_err(|error| failed(error.to_string()))?;
+    if !about.is_file() {
+        return Err(failed("it is no regular file".into()));
+    }
     if let Some(why) = refuse(&about) {
         return Err(format!("{flag}: {} {why}", path.display()));
     }

@@ -126,16 +126,19 @@ fn a_renewed_certificate_is_taken_while_serving_and_a_bad_one_is_not() {
     let renewed = first.der();
     wait_for("the new certificate", || presented(&server.address) == renewed);
     let third = Pair::make(directory.path(), "third");
-    let bad: [(&str, &dyn Fn()); 4] = [
+    let bad: [(&str, &dyn Fn()); 5] = [
         ("no pair", &|| {
             fs::copy(&third.certificate, &first.certificate).unwrap();
         }),
         ("no certificate", &|| fs::write(&first.certificate, "nothing").unwrap()),
         ("cannot read", &|| fs::remove_file(&first.certificate).unwrap()),
+        // Nobody writes into it: a read would wait for ever.
+        ("no regular file", &|| pipe(&first.certificate)),
         ("others can read", &|| fs::set_permissions(&first.key, fs::Permissions::from_mode(0o644)).unwrap()),
     ];
     for (why, change) in bad {
         if why == "others can read" {
+            fs::remove_file(&first.certificate).unwrap();
             fs::copy(&third.certificate, &first.certificate).unwrap();
         }
         change();
@@ -145,6 +148,10 @@ fn a_renewed_certificate_is_taken_while_serving_and_a_bad_one_is_not() {
     fs::set_permissions(&first.key, fs::Permissions::from_mode(0o600)).unwrap();
     fs::copy(&third.key, &first.key).unwrap();
     wait_for("the third certificate", || presented(&server.address) == third.der());
+}
+
+fn pipe(path: &Path) {
+    assert!(Command::new("mkfifo").args(["-m", "600"]).arg(path).status().unwrap().success());
 }
 
 #[test]
@@ -163,7 +170,10 @@ fn files_that_are_no_pair_or_open_to_others_keep_the_server_from_starting() {
     let open = directory.path().join("open.key");
     fs::copy(&one.key, &open).unwrap();
     fs::set_permissions(&open, fs::Permissions::from_mode(0o604)).unwrap();
+    let fifo = directory.path().join("pipe.key");
+    pipe(&fifo);
     for (certificate, key, said) in [
+        (&one.certificate, &fifo, "it is no regular file"),
         (&one.certificate, &other.key, "are no pair"),
         (&one.certificate, &one.certificate, "holds no private key"),
         (&one.key, &one.key, "holds no certificate"),

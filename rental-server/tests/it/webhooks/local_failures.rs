@@ -16,6 +16,7 @@ use std::{
         Arc,
         atomic::{AtomicU8, Ordering},
     },
+    time::{Duration, Instant},
 };
 
 /// Five retries in quick succession; probes are as far apart.
@@ -164,6 +165,11 @@ fn name_server(address: &str, code: Arc<AtomicU8>) -> std::io::Result<()> {
 
 /// A server that asks only this DNS server; `None`, and a line that says so, where that is not permitted.
 fn resolving_at(address: &str, code: &Arc<AtomicU8>, flags: &[&str]) -> Option<Server> {
+    resolving_within(address, 2, code, flags)
+}
+
+/// The same where the system waits this many seconds for the DNS server.
+fn resolving_within(address: &str, seconds: u8, code: &Arc<AtomicU8>, flags: &[&str]) -> Option<Server> {
     let permitted = Command::new("unshare").args(["-m", "true"]).status().is_ok_and(|status| status.success());
     if !permitted || name_server(address, Arc::clone(code)).is_err() {
         println!("skipped: a DNS server of one's own needs `unshare -m` and port 53");
@@ -171,7 +177,7 @@ fn resolving_at(address: &str, code: &Arc<AtomicU8>, flags: &[&str]) -> Option<S
     }
     let directory = tempfile::tempdir().expect("a temporary directory");
     let configuration = directory.path().join("resolv.conf");
-    fs::write(&configuration, format!("nameserver {address}\noptions timeout:2 attempts:1\n")).expect("a file");
+    fs::write(&configuration, format!("nameserver {address}\noptions timeout:{seconds} attempts:1\n")).expect("a file");
     let mount = r#"mount --bind "$0" /etc/resolv.conf && exec "$@""#;
     let program = ["unshare", "-m", "sh", "-c", mount, configuration.to_str().expect("text")];
     Some(Server::start_by(&program, &[&QUICK, flags].concat()))
@@ -261,4 +267,23 @@ fn a_domain_whose_dns_servers_do_not_respond_is_disabled_while_others_are_resolv
     // A look-up may take half of it, less than the resolver's own time-out.
     let Some(server) = resolving_at("127.83.9.53", &code, &["--webhook-timeout", "1s"]) else { return };
     assert_only_a_dead_domain_is_disabled(&server, &code, "silent");
+}
+
+#[test]
+fn a_shutdown_does_not_wait_for_a_dns_server_that_does_not_respond() {
+    let code = Arc::new(AtomicU8::new(0));
+    // The attempt ends after a second, and the thread that waits for the response after 25.
+    let flags = ["--webhook-timeout", "1s"];
+    let Some(mut server) = resolving_within("127.83.10.53", 25, &code, &flags) else { return };
+    let organization = server.organization();
+    hook_at(&organization, "http://silent.example/", json!({}));
+    many_events(&organization, 1);
+    drop(organization);
+    let mut connection = Connection::open(&server.address);
+    wait_for("a look-up", || (not_sent(&mut connection, "resolver_failed") >= 1.0).then_some(()), String::new);
+    drop(connection);
+    let began = Instant::now();
+    server.signal("TERM");
+    assert_eq!(server.exit_code(), Some(0));
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
 }
