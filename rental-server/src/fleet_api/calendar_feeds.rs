@@ -28,11 +28,11 @@ use rental_core::{
     },
     rows::{calendar_feed::ImportedFeed, key},
     store::Store,
-    value::CalendarFeedId,
+    value::{CalendarFeedId, Members},
     webhooks::{master_key, secret::bound_to},
 };
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::borrow::Cow;
 
 /// An action of API keys names a collection.
@@ -72,15 +72,17 @@ pub(super) async fn create(
 
 /// The body with `https://` in place of `webcal://`, with which calendar programs offer an address to subscribe to.
 fn with_https(sent: &[u8]) -> Cow<'_, [u8]> {
-    let Ok(Value::Object(mut body)) = serde_json::from_slice(sent) else { return sent.into() };
-    let (scheme, rest) =
-        body.get("url").and_then(Value::as_str).and_then(|url| url.split_once("://")).unwrap_or_default();
+    // A body with a duplicate key stays as it was sent, and is refused.
+    let Ok(mut body) = Members::parse(sent) else { return sent.into() };
+    let Some(url) = body.get("url").and_then(|url| serde_json::from_str::<String>(url).ok()) else {
+        return sent.into();
+    };
+    let (scheme, rest) = url.split_once("://").unwrap_or_default();
     if !["webcal", "webcals"].iter().any(|calendar| scheme.eq_ignore_ascii_case(calendar)) {
         return sent.into();
     }
-    let url = format!("https://{rest}");
-    body.insert("url".to_owned(), url.into());
-    serde_json::to_vec(&body).map_or_else(|_| sent.into(), Cow::from)
+    let changed = body.set("url", json!(format!("https://{rest}")).to_string());
+    changed.map_or_else(|_| sent.into(), |()| body.json().into_bytes().into())
 }
 
 /// Creates a feed and keeps its address, sealed with the master key. The object has the host of the address only.

@@ -39,6 +39,14 @@ fn the_scheme_of_calendars_means_https() {
         let refused = organization.post("/v1/calendar_feeds", &json!({"vehicle_id": vehicle, "url": url}));
         assert_eq!(refused.bad_fields(), [("url".to_owned(), "parameter_invalid".to_owned())], "{url}");
     }
+    // A duplicate key is refused whatever its values are.
+    for [first, second] in [["https", "https"], ["https", "webcal"], ["webcal", "https"], ["webcal", "webcal"]] {
+        let url = |scheme: &str| format!("\"url\":\"{scheme}://calendars.example.com/a.ics\"");
+        let body = format!("{{\"vehicle_id\":\"{vehicle}\",{},{}}}", url(first), url(second));
+        let refused = organization.raw("POST", "/v1/calendar_feeds", &[], body.as_bytes());
+        let duplicate = ("url".to_owned(), "parameter_duplicate".to_owned());
+        assert!(refused.bad_fields().contains(&duplicate), "{first} {second}: {}", refused.text());
+    }
     // Webhooks are not sent to calendars.
     let hook = json!({"organization_id": organization.id, "url": "webcal://hooks.example.com/", "event_types": ["*"]});
     let refused = organization.server.admin("POST", "/admin/v1/webhook_endpoints", &hook);
