@@ -11,7 +11,7 @@
 use super::resolver::Resolver;
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::Uri;
+use hyper::{Uri, http::Extensions};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
     client::legacy::{
@@ -41,7 +41,7 @@ use tokio::{
 use tower_service::Service;
 
 /// Most connections that are kept open to one host without a request: as many as can be in use at once.
-const MOST_IDLE: usize = concurrency::MOST as usize;
+pub(super) const MOST_IDLE: usize = concurrency::MOST as usize;
 /// Most connections that are kept open to all hosts. Further ones end with their request.
 pub(crate) const MOST_KEPT: usize = 1024;
 /// How long a connection is kept open without a request.
@@ -55,14 +55,17 @@ const LONGEST_REST: Duration = Duration::from_secs(1);
 
 /// A client with a pool of connections.
 pub(super) type Client = Pooled<InTime<HttpsConnector<BoundedTcp>>, Full<Bytes>>;
+/// Why a client has no head of a response.
+pub(super) type Failed = hyper_util::client::legacy::Error;
 type ConnectError = Box<dyn StdError + Send + Sync>;
 type Connecting<C> = Pin<Box<dyn Future<Output = Result<C, ConnectError>> + Send>>;
 
 /// A client that reads at most about `most_body` bytes of the body of a response. It connects within `longest`, look-up of the
-/// name and TLS included, and a request must be sent within it. `open` counts the connections of all clients.
+/// name and TLS included, and a request must be sent within it. It keeps at most `most_idle` connections to a host without a
+/// request; with 0, each request has a new one. `open` counts the connections of all clients.
 pub(super) fn new(
     resolver: Resolver,
-    most_body: usize,
+    (most_body, most_idle): (usize, usize),
     longest: Duration,
     open: &Arc<AtomicUsize>,
 ) -> Result<Client, String> {
@@ -80,11 +83,43 @@ pub(super) fn new(
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(LONGEST_IDLE)
-        .pool_max_idle_per_host(MOST_IDLE)
+        .pool_max_idle_per_host(most_idle)
         .http1_title_case_headers(true)
         .http1_max_buf_size(MOST_HEAD)
         .build(InTime { inner: tls, longest }))
 }
+
+/// Whether a request failed because the host closed a connection that had served another one: it probably closed it before
+/// the request came, and no server has seen it. hyper itself repeats only what it has not begun to send.
+pub(super) fn is_closed_after_use(error: &Failed) -> bool {
+    let mut extras = Extensions::new();
+    if let Some(connection) = error.connect_info() {
+        connection.get_extras(&mut extras);
+    }
+    extras.get::<Requests>().is_some_and(|Requests(sent)| sent.load(Ordering::Relaxed) > 1) && is_closed(error)
+}
+
+/// Whether an error says that the other side has closed the connection.
+fn is_closed(error: &(dyn StdError + 'static)) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    let says_so = |error: &(dyn StdError + 'static)| {
+        let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+        error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message)
+            || kind.is_some_and(|kind| [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof].contains(&kind))
+    };
+    let mut source = Some(error);
+    while let Some(error) = source {
+        if says_so(error) {
+            return true;
+        }
+        source = error.source();
+    }
+    false
+}
+
+/// Requests that a connection was given since it was made, TLS not counted.
+#[derive(Clone, Default)]
+struct Requests(Arc<AtomicUsize>);
 
 /// Connects within a time.
 #[derive(Clone)]
@@ -151,17 +186,29 @@ pub(super) struct Bounded<S> {
     /// Wakes the connection then. There is one while the other side does not receive.
     timer: Option<Pin<Box<Sleep>>>,
     is_kept: bool,
+    requests: Requests,
     open: Arc<AtomicUsize>,
 }
 
 impl<S> Bounded<S> {
     fn new(stream: S, most_read: usize, longest: Duration, open: Arc<AtomicUsize>) -> Self {
         let is_kept = open.fetch_add(1, Ordering::Relaxed) < MOST_KEPT;
-        Self { stream, most_read, read: 0, longest, sent_until: None, timer: None, is_kept, open }
+        Self {
+            stream,
+            most_read,
+            read: 0,
+            longest,
+            sent_until: None,
+            timer: None,
+            is_kept,
+            requests: Requests::default(),
+            open,
+        }
     }
 
     fn before_write(&mut self) {
         if self.sent_until.is_none() {
+            self.requests.0.fetch_add(1, Ordering::Relaxed);
             (self.read, self.sent_until) = (0, Some(Instant::now() + self.longest));
         }
     }
@@ -239,7 +286,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Bounded<S> {
 
 impl<S: Connection> Connection for Bounded<S> {
     fn connected(&self) -> Connected {
-        let connected = self.stream.connected();
+        // Called once, when the connection is ready for its first request.
+        self.requests.0.store(0, Ordering::Relaxed);
+        let connected = self.stream.connected().extra(self.requests.clone());
         if !self.is_kept {
             connected.poison();
         }

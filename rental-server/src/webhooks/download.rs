@@ -41,7 +41,7 @@ impl Sender {
             request = request.header(IF_NONE_MATCH, etag);
         }
         let request = request.body(Full::default()).map_err(|_| words(Failure::BadAnswer))?;
-        let response = self.ask(&self.calendars, request, &url).await.map_err(words)?;
+        let response = self.head(self.calendars.request(request).await, &url).await.map_err(words)?;
         match response.status().as_u16() {
             200 => {}
             304 if etag.is_some() => return Ok(Downloaded::Unchanged),

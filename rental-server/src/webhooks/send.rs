@@ -1,7 +1,7 @@
 //! One attempt over HTTP, with the guarded client.
 
 use super::{
-    client::{self, Client},
+    client::{self, Client, MOST_IDLE},
     network,
     resolver::Resolver,
     settings::Settings,
@@ -40,6 +40,8 @@ pub(super) const CALENDAR_TIMEOUT: Duration = Duration::from_secs(30);
 /// Sends attempts, and reads calendars.
 pub(crate) struct Sender {
     receivers: Client,
+    /// For a request on a new connection.
+    anew: Client,
     pub(super) calendars: Client,
     resolver: Resolver,
     allow_private: bool,
@@ -76,8 +78,9 @@ impl Sender {
         let resolver = Resolver::new(settings.allow_private, settings.timeout);
         let open = Arc::default();
         Ok(Self {
-            receivers: client::new(resolver.clone(), MOST_READ, settings.timeout, &open)?,
-            calendars: client::new(resolver.clone(), calendars::MOST_BYTES, CALENDAR_TIMEOUT, &open)?,
+            receivers: client::new(resolver.clone(), (MOST_READ, MOST_IDLE), settings.timeout, &open)?,
+            anew: client::new(resolver.clone(), (MOST_READ, 0), settings.timeout, &open)?,
+            calendars: client::new(resolver.clone(), (calendars::MOST_BYTES, MOST_IDLE), CALENDAR_TIMEOUT, &open)?,
             resolver,
             allow_private: settings.allow_private,
             https_only: settings.https_only,
@@ -119,7 +122,12 @@ impl Sender {
             .header("traceparent", value(&message.trace.to_string())?)
             .body(Full::new(message.body))
             .map_err(|_| Failure::BadAnswer)?;
-        let response = self.ask(&self.receivers, request, message.url).await?;
+        let response = match self.receivers.request(request.clone()).await {
+            // Receivers close connections that were silent for a while. A delivery has an id, so this one can come twice.
+            Err(error) if client::is_closed_after_use(&error) => self.anew.request(request).await,
+            outcome => outcome,
+        };
+        let response = self.head(response, message.url).await?;
         let retry_after =
             response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
         let ending = Ending::Answered { status: response.status().as_u16(), retry_after };
@@ -142,14 +150,13 @@ impl Sender {
         url.as_str().parse().map_err(|_| Failure::BadAnswer)
     }
 
-    /// The head of the response.
-    pub(super) async fn ask(
+    /// The head of the response, or why there is none.
+    pub(super) async fn head(
         &self,
-        client: &Client,
-        request: Request<Full<Bytes>>,
+        outcome: Result<Response<Incoming>, client::Failed>,
         url: &Url,
     ) -> Result<Response<Incoming>, Failure> {
-        match client.request(request).await {
+        match outcome {
             Ok(response) => Ok(response),
             Err(error) => Err(network::failure(&error, error.is_connect(), url, &self.resolver).await),
         }

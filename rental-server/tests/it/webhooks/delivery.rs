@@ -1,14 +1,14 @@
 //! What one delivery looks like on the wire (spec, Delivery and Signature verification).
 
 use super::{
-    PRIVATE, act, hook, hook_at, observed, one_event, quiet_while, signed, signed_at, usual, wait_for_deliveries,
-    with_schedule,
+    PRIVATE, act, hook, hook_at, observed, one_event, quiet_while, signed, signed_at, state, usual,
+    wait_for_deliveries, wait_for_state, with_schedule,
 };
 use crate::support::{
     Server,
     receiver::{Act, Receiver, Seen},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{
     io::Write,
     process::{Command, Stdio},
@@ -198,4 +198,47 @@ fn every_endpoint_of_an_organization_gets_every_event_once() {
         assert!(seen.iter().all(|one| one.header("Service-Signature") == signed(one, &[&hook.secret])));
     }
     assert_eq!(observed(&organization, "events", "").len(), 30);
+}
+
+/// A receiver closes a connection between two requests, and the second one is on its way: it was received by nobody.
+#[test]
+fn a_request_on_a_kept_connection_that_the_receiver_closes_is_sent_again_at_once_and_fails_nothing() {
+    let server = with_schedule("1h");
+    let organization = server.organization();
+    let receiver = Receiver::with(|number, _| match number {
+        1 => Act::Raw(Vec::new()),
+        _ => Act::Status(200),
+    });
+    let hook = hook(&organization, &receiver);
+    one_event(&organization);
+    wait_for_deliveries(&organization, &hook, 1, "delivered");
+    one_event(&organization);
+    let second = wait_for_deliveries(&organization, &hook, 2, "delivered").swap_remove(0);
+    assert_eq!((&second["attempts"], &second["last_error"]), (&json!(1), &Value::Null), "{second}");
+    assert_eq!(state(&server, &hook)["failures_in_a_row"], 0);
+    let seen = receiver.seen();
+    assert_eq!((seen.len(), receiver.connections()), (3, 2));
+    assert_eq!((seen[1].event(), &seen[1].body), (seen[2].event(), &seen[2].body));
+    assert_eq!(seen[1].header("Service-Signature"), seen[2].header("Service-Signature"));
+}
+
+#[test]
+fn a_request_is_sent_again_once_only_and_never_after_a_new_connection() {
+    let server = with_schedule("1h");
+    let organization = server.organization();
+    let receiver = Receiver::with(|number, _| match number {
+        0 => Act::Status(200),
+        _ => Act::Raw(Vec::new()),
+    });
+    let hook = hook(&organization, &receiver);
+    one_event(&organization);
+    wait_for_deliveries(&organization, &hook, 1, "delivered");
+    one_event(&organization);
+    let failed = |count: u64| wait_for_state(&server, &hook, "failures", |state| state["failures_in_a_row"] == count);
+    failed(1);
+    assert_eq!(receiver.count(), 3, "once more, on a new connection");
+    one_event(&organization);
+    failed(2);
+    quiet_while();
+    assert_eq!(receiver.count(), 4, "the first request of its connection");
 }
