@@ -28,7 +28,7 @@ Environment:
   RENTAL_API_KEY_FILE         file that holds the API key
   RENTAL_ADMIN_TOKEN          admin token, or the token of an operator, for commands that are marked (operator)
   RENTAL_ADMIN_TOKEN_FILE     file that holds that token
-  RENTAL_ORGANIZATION         id or name of the organization, for commands that need one; --organization overrides it
+  RENTAL_ORGANIZATION         id or name, for commands that need an organization; or --organization
   RENTAL_PROFILE              name of the profile; --profile overrides it
   RENTAL_CONFIG_FILE          file of profiles [default: ~/.config/rental/config.toml]
   RENTAL_WEBHOOK_SECRET_FILE  file with the secret that `listen` signs with
