@@ -257,7 +257,7 @@ fn core_message(error: &Error) -> String {
             "No API key. Send it as `Authorization: Bearer <API_KEY>`.".into()
         }
         Error::Unauthenticated(KeyProblem::Malformed) => {
-            "The header `Authorization` is garbled: send it once, as `Authorization: Bearer <API_KEY>`, which is the word `Bearer`, a space and the key. No other scheme is taken.".into()
+            "The header `Authorization` is garbled: send it once, as `Authorization: Bearer <API_KEY>`, which is the word `Bearer`, a space and the key. No other scheme is taken. When nothing follows `Bearer`, the variable that should have the key may not be set.".into()
         }
         Error::Unauthenticated(KeyProblem::Invalid) => {
             "This API key does not exist. Check that it was copied whole.".into()

@@ -72,6 +72,7 @@ fn a_missing_or_garbled_authorization_is_401_on_every_route() {
         refused(&reply, "api_key_missing");
         let text = reply.text();
         assert!(text.contains("is garbled: send it once, as `Authorization: Bearer <API_KEY>`"), "{garbled}: {text}");
+        assert!(text.contains("the variable that should have the key may not be set"), "{garbled}: {text}");
     }
     let text = send(server, "GET", "/v1/vehicles", &[]).text();
     assert!(text.contains("No API key. Send it as"), "{text}");
