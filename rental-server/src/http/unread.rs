@@ -33,7 +33,7 @@ pub(super) struct ReadToItsEnd {
 pub(super) struct Places {
     pub(super) of_all: Arc<Semaphore>,
     pub(super) of_connection: Arc<Semaphore>,
-    /// That of the connection, which is not closed meanwhile.
+    /// The traffic of the connection. A shutdown closes no connection from which a body is read.
     pub(super) traffic: Arc<Traffic>,
 }
 
