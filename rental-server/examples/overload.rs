@@ -3,6 +3,7 @@
 //! ```text
 //! cargo run --release --locked -p rental-server --example overload                   everything, 3 rounds of 5 s each
 //! cargo run --release --locked -p rental-server --example overload -- writes         writes only; also: reads, fairness, keys
+//! cargo run --release --locked -p rental-server --example overload -- "reads beside reads"    one line of fairness
 //! cargo run --release --locked -p rental-server --example overload -- --rounds 2     less time
 //! cargo run --release --locked -p rental-server --example overload -- --apart        on processors of their own (needs taskset)
 //! ```
@@ -79,8 +80,11 @@ fn main() -> Outcome<()> {
             overload(&server, name, request, rounds)?;
         }
     }
-    if asked("fairness") {
-        for kind in ["writes beside writes", "reads beside writes", "writes beside reads", "reads beside reads"] {
+    if !apart {
+        server.spread()?;
+    }
+    for kind in ["writes beside writes", "reads beside writes", "writes beside reads", "reads beside reads"] {
+        if asked("fairness") || asked(kind) {
             fairness(&server, kind, rounds)?;
         }
     }
@@ -313,6 +317,22 @@ impl Server {
         BufReader::new(process.stdout.take().ok_or("no stdout")?).read_line(&mut line)?;
         let address = line.trim().rsplit_once("http://").ok_or("the server did not say where it listens")?.1.to_owned();
         Ok(Self { process, address, _directory: directory })
+    }
+
+    /// Keeps each thread that reads requests on a processor of its own, as they are where no client runs. Otherwise both can be on one
+    /// for milliseconds while the flood has the other one, because a processor that runs a flood in the background is not idle.
+    fn spread(&self) -> Outcome<()> {
+        let mut processor = 0;
+        for thread in std::fs::read_dir(format!("/proc/{}/task", self.process.id()))? {
+            let thread = thread?;
+            if std::fs::read_to_string(thread.path().join("comm"))?.trim() == "tokio-rt-worker" {
+                let id = thread.file_name().into_string().map_err(|_| "a thread without a number")?;
+                let of = (processor % thread::available_parallelism()?.get()).to_string();
+                run("taskset", &["--cpu-list", "--pid", &of, &id])?;
+                processor += 1;
+            }
+        }
+        Ok(())
     }
 
     /// A new organization with a vehicle.

@@ -7,6 +7,7 @@ mod calendar_feeds;
 mod changed_feeds;
 mod chores;
 mod config;
+mod contest;
 mod damaged_rows;
 mod demo;
 mod disk;

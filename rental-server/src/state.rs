@@ -9,6 +9,7 @@ use crate::{
         quotas::Tenants,
     },
     changed_feeds::ChangedFeeds,
+    contest::Contest,
     http::{
         files::Files,
         reply::{Document, Problem},
@@ -84,6 +85,8 @@ pub(crate) struct App {
     pub(crate) limits: Limits,
     /// Requests that use the store, divided among organizations: all writes, and reads of a store that others share.
     pub(crate) requests: Arc<Shares>,
+    /// Organizations are active when they send requests.
+    pub(crate) organizations: Contest,
     /// Bytes of bodies, divided among organizations.
     pub(crate) bodies: Arc<Shares>,
     /// Bytes of responses that clients have not read yet, divided among organizations; all operators are one of them.
@@ -135,6 +138,7 @@ impl App {
             requests: Shares::new(if store.is_shared() { MOST_DATABASE_REQUESTS } else { MOST_WRITES }),
             store,
             store_path,
+            organizations: Contest::new(Instant::now()),
             turns: Turns::new(metrics.turn_waits.clone()),
             metrics,
             supervisor,

@@ -8,6 +8,7 @@
 //!
 //! A party is an organization. All connections that have shown no valid key yet are one, and all operators are one.
 
+use crate::contest::{Contender, Contest};
 use arc_swap::ArcSwap;
 use prometheus_client::metrics::counter::Counter;
 use std::{
@@ -18,19 +19,17 @@ use std::{
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{
-            AtomicBool, AtomicU64, AtomicUsize,
+            AtomicBool, AtomicU64,
             Ordering::{Acquire, Relaxed, Release},
         },
     },
     task::{Poll, Waker},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 /// Turns of a party in a round, for each processor. With 4, a request beside a flood waited longer (p99 1.9 instead of 1.2 ms), and the
 /// flood got no more.
 const TURNS: u64 = 2;
-/// How long a party counts as active after its last turn.
-const ACTIVE: Duration = Duration::from_secs(1);
 /// Bits of a party's state that count turns. The others are the round.
 const COUNT_BITS: u32 = 16;
 
@@ -40,10 +39,8 @@ pub(crate) struct Turns {
     /// Turns of a party in a round.
     each: u64,
     round: AtomicU64,
-    /// The address of the party that had the last turn, and how often another one had the next turn.
-    last: AtomicUsize,
-    changes: AtomicU64,
-    begun: Instant,
+    /// Parties are active when they have turns.
+    parties: Contest,
     waiting: Mutex<Waiting>,
     /// The party of connections that belong to no other one yet.
     strangers: Arc<Party>,
@@ -63,9 +60,7 @@ struct Waiting {
 pub(crate) struct Party {
     /// The round of its last turn, and its turns in that round.
     turns: AtomicU64,
-    /// The number of changes when it last looked, and when it last saw that they were more: milliseconds since the start.
-    changes: AtomicU64,
-    contested: AtomicU64,
+    contender: Contender,
     /// The connections that wait, while the party is in the list of [`Waiting`].
     waiting: Mutex<VecDeque<Arc<Place>>>,
 }
@@ -97,9 +92,7 @@ impl Turns {
         Arc::new(Self {
             each,
             round: AtomicU64::new(1),
-            last: AtomicUsize::new(0),
-            changes: AtomicU64::new(0),
-            begun,
+            parties: Contest::new(begun),
             waiting: Mutex::default(),
             strangers: Arc::default(),
             waits,
@@ -113,30 +106,15 @@ impl Turns {
 
     /// Takes a turn for the party if it has one left, or no other party is active.
     fn take(&self, party: &Party) -> bool {
-        let address = std::ptr::from_ref(party).addr();
-        if self.last.load(Relaxed) != address {
-            self.last.store(address, Relaxed);
-            self.changes.fetch_add(1, Relaxed);
-        }
+        self.parties.acts(&party.contender);
         let round = self.round.load(Relaxed) << COUNT_BITS;
         // Two processors may count two turns as one: nothing depends on the exact number.
         let used = party.turns.load(Relaxed).saturating_sub(round);
-        if used >= self.each && self.is_contested(party) {
+        if used >= self.each && self.parties.is_contested(&party.contender) {
             return false;
         }
         party.turns.store(round + used % self.each + 1, Relaxed);
         true
-    }
-
-    /// Whether another party had a turn lately.
-    fn is_contested(&self, party: &Party) -> bool {
-        let now = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let changes = self.changes.load(Relaxed);
-        if party.changes.swap(changes, Relaxed) != changes {
-            party.contested.store(now, Relaxed);
-            return true;
-        }
-        Duration::from_millis(now.saturating_sub(party.contested.load(Relaxed))) < ACTIVE
     }
 
     /// A place in the queue of the party.
@@ -220,6 +198,7 @@ impl Member {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
     use tokio::task::{JoinSet, yield_now};
 
     /// Who was served, in order.
@@ -264,13 +243,13 @@ mod tests {
 
     #[tokio::test]
     async fn alone_nobody_waits() {
-        let (turns, served) = (Turns::of(8, Instant::now() - 2 * ACTIVE, Counter::default()), Served::default());
+        let (turns, served) =
+            (Turns::of(8, Instant::now() - Duration::from_secs(2), Counter::default()), Served::default());
         let party = Arc::default();
         for _ in 0..20 {
             request(&turns, &party, "before", &served).await;
         }
-        // As if its first turn had been long ago.
-        party.contested.store(0, Relaxed);
+        party.contender.forget_contests();
         let waits = turns.waits.get();
         let tasks: JoinSet<()> = (0..500).map(|_| request(&turns, &party, "large", &served)).collect();
         assert_eq!(tasks.join_all().await.len(), 500);

@@ -11,6 +11,7 @@ use crate::{
         quotas::{Tenant, Tenants, request_limit},
         uses::{MINUTE, Uses},
     },
+    contest::Contender,
     shares::{Part, Share, Shares},
     turns::Party,
 };
@@ -65,6 +66,8 @@ pub(crate) struct Held {
     pub(crate) responses: Arc<Share>,
     /// The turns of its connections.
     pub(crate) turns: Arc<Party>,
+    /// Tells whether another organization sends requests, too.
+    pub(crate) contender: Contender,
 }
 
 struct Seen {

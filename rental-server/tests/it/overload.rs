@@ -43,8 +43,17 @@ fn load<'a>(server: &'a Server, requests: &'a [Vec<u8>], rate: Option<f64>, conn
 
 fn metric(server: &Server, name: &str) -> u64 {
     let page = Connection::open(&server.address).send("GET", "/metrics", &[], b"").text();
-    let value = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
-    value.unwrap_or_else(|| panic!("no {name} in {page}"))
+    let value = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse::<f64>().ok());
+    value.unwrap_or_else(|| panic!("no {name} in {page}")) as u64
+}
+
+/// Ends a load when it goes out of scope, also when a test fails meanwhile.
+struct Stop<'s>(&'s AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Each sync takes 50 ms, so that a few hundred clients are more than the disk can serve.
@@ -93,6 +102,43 @@ fn an_organization_that_sends_too_much_is_refused_and_another_one_is_served() {
     let log = server.log();
     assert!(log.contains("requests were turned away"), "{log}");
     assert!(log.lines().count() < theirs.refused.len().max(100), "a line for each refused request");
+}
+
+/// A commit takes the writes that are in progress together, so how many share one tells how many an organization has.
+#[test]
+fn an_organization_has_half_as_many_writes_in_progress_while_another_one_is_active() {
+    if !can_inject() {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = format!("redb:{}", directory.path().join("store.redb").display());
+    let strace = "strace -D -f -qq -o /dev/null -e trace=fdatasync -e inject=fdatasync:delay_enter=20000";
+    let server = Server::start_by(&strace.split(' ').collect::<Vec<_>>(), &["--store", &store]);
+    let (large, small) = (server.organization(), server.organization());
+    let (flood, reads) = ([post(&large, r#"{"name":"One"}"#)], [get(&small)]);
+    let (stop, flood) = (AtomicBool::new(false), load(&server, &flood, None, 200));
+    let writes = || ["sum", "count"].map(|part| metric(&server, &format!("rental_store_commit_batches_{part}")));
+    let (alone, beside) = thread::scope(|scope| {
+        let _stop = Stop(&stop);
+        scope.spawn(|| flood.run(&stop));
+        // What prepared this test counts as active.
+        thread::sleep(Duration::from_millis(1500));
+        let all = [
+            writes(),
+            {
+                thread::sleep(Duration::from_secs(2));
+                writes()
+            },
+            {
+                load(&server, &reads, Some(20.0), 4).run_for(Duration::from_secs(2));
+                writes()
+            },
+        ];
+        let of_a_commit = |from: [u64; 2], to: [u64; 2]| (to[0] - from[0]) as f64 / (to[1] - from[1]) as f64;
+        (of_a_commit(all[0], all[1]), of_a_commit(all[1], all[2]))
+    });
+    println!("writes in a commit: {alone:.1} alone, {beside:.1} beside reads of another organization");
+    assert!(alone > 10.0 && beside < 0.7 * alone, "{alone:.1} {beside:.1}");
 }
 
 /// The organizations of connections are known, and one that sends much waits for its turns while another one is active.
