@@ -103,7 +103,7 @@ impl Intent for Make<'_> {
             let mut prepared = self.create.prepare(store, edge).await?;
             let Sent { url } =
                 serde_json::from_slice(self.sent).map_err(|error| Error::Malformed(error.to_string()))?;
-            self.hooks.check_target(&url)?;
+            self.hooks.check_calendar(&url)?;
             let feed: &CalendarFeed = prepared.object()?;
             let (organization, id, vehicle) = (self.create.organization.id, feed.id, feed.vehicle_id);
             room_for_feed(store, organization, vehicle, &mut prepared.batch).await?;

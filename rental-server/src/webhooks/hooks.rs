@@ -97,11 +97,27 @@ impl Hooks {
         self.sender.download(url, etag).await
     }
 
-    /// Refuses a URL that this server would not send to or read from.
+    /// Refuses a URL that this server would not send events to.
     ///
     /// # Errors
     /// [`Error::Invalid`], which names the field `url`.
-    pub(crate) fn check_target(&self, url: &str) -> Result<(), Error> {
+    pub(crate) fn check_receiver(&self, url: &str) -> Result<(), Error> {
+        self.check_target(
+            url,
+            ". `rental-cli listen --forward-to URL` sends events to your machine without an endpoint",
+        )
+    }
+
+    /// Refuses a URL of a calendar that this server would not read.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`], which names the field `url`.
+    pub(crate) fn check_calendar(&self, url: &str) -> Result<(), Error> {
+        self.check_target(url, "")
+    }
+
+    /// `otherwise` is what else to do instead of allowing private addresses.
+    fn check_target(&self, url: &str, otherwise: &str) -> Result<(), Error> {
         let parsed = value::url::parse(url).map_err(|rule| Error::field("url", FieldCode::Invalid, &rule))?;
         if self.settings.https_only && parsed.scheme() != "https" {
             let rule = "must begin with https://: this server uses TLS only";
@@ -110,8 +126,9 @@ impl Hooks {
         if self.settings.allow_private {
             return Ok(());
         }
-        let allow = "for development, the server's --webhook-allow-private allows it";
-        target::check_host(&parsed).map_err(|rule| Error::field("url", FieldCode::Invalid, &format!("{rule}; {allow}")))
+        let allow = "to allow them for development, start the server with --webhook-allow-private";
+        target::check_host(&parsed)
+            .map_err(|rule| Error::field("url", FieldCode::Invalid, &format!("{rule}; {allow}{otherwise}")))
     }
 
     /// The prefix of headers and user agent.

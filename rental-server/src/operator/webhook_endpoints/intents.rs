@@ -75,7 +75,7 @@ impl Intent for Make<'_> {
         Box::pin(async move {
             let mut prepared = self.create.prepare(store, edge).await?;
             let made = prepared.object::<WebhookEndpoint>()?;
-            self.hooks.check_target(&made.url)?;
+            self.hooks.check_receiver(&made.url)?;
             let (id, organization) = (made.id, made.organization_id);
             *self.made.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
             let mark = get_one(store, &key::subscribed(organization)).await?;
@@ -110,7 +110,7 @@ impl Intent for Change<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
             let prepared = self.update.prepare(store, edge).await?;
-            self.hooks.check_target(&prepared.object::<WebhookEndpoint>()?.url)?;
+            self.hooks.check_receiver(&prepared.object::<WebhookEndpoint>()?.url)?;
             Ok(prepared)
         })
     }

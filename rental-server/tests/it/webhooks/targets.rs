@@ -109,7 +109,8 @@ fn no_spelling_of_a_private_address_can_be_saved() {
     let organization = Server::shared().organization();
     let hook = hook_at(&organization, "https://hooks.example.com/a", json!({}));
     for url in FORBIDDEN {
-        refused(&create(&organization, url), url, "--webhook-allow-private");
+        refused(&create(&organization, url), url, "start the server with --webhook-allow-private");
+        refused(&create(&organization, url), url, "`rental-cli listen --forward-to URL`");
         refused(&change(Server::shared(), &hook, url), url, "private");
     }
     assert_eq!(state(Server::shared(), &hook)["url"], "https://hooks.example.com/a");
