@@ -69,7 +69,7 @@ pub(crate) fn since(text: &str) -> Result<Since, String> {
         return Ok(Since::At(text.to_owned()));
     }
     let form = "write a time like 2026-05-05T09:30:00Z, or how long ago like 30m, 2h or 7d";
-    duration(text).map(Since::Ago).map_err(|_| form.to_owned())
+    duration(text).map(Since::Ago).map_err(|_| Timestamp::no_zone(text).unwrap_or_else(|| form.to_owned()))
 }
 
 /// Parses a time-out from 1 second to 1 hour.
@@ -163,6 +163,8 @@ mod tests {
         for text in ["", "yesterday", "2026-05-05", "2", "-2h", "99999d"] {
             assert!(since(text).is_err_and(|problem| problem.contains("how long ago")), "{text}");
         }
+        let zoneless = since("2026-05-05T09:30:00").unwrap_err();
+        assert!(zoneless.contains("has no time zone; write 2026-05-05T09:30:00Z"), "{zoneless}");
     }
 
     #[test]

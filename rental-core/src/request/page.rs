@@ -232,8 +232,7 @@ pub(crate) fn parse_limit(value: &str) -> Result<usize, FieldError> {
 
 /// Parses the bound of a range of times.
 fn bound(name: &str, value: &str) -> Result<Timestamp, FieldError> {
-    let rule = "must be an RFC 3339 time, such as 2026-05-05T09:30:00Z";
-    Timestamp::parse_bound(value).ok_or_else(|| FieldError::new(name, FieldCode::Invalid, rule))
+    Timestamp::parse_bound(value).ok_or_else(|| FieldError::new(name, FieldCode::Invalid, &Timestamp::rule(value)))
 }
 
 /// The names of all range parameters of a list: `updated[gte]`, `updated[lt]`.

@@ -63,6 +63,21 @@ impl Timestamp {
         let exact = DateTime::parse_from_rfc3339(text).ok()?.timestamp_subsec_nanos() % 1_000_000 == 0;
         Some(Self::from_millis(if exact { millis } else { millis + 1 }))
     }
+
+    /// Why a text is no time, for a message after the name of a field: its zone is missing, or it has another form.
+    #[must_use]
+    pub fn rule(text: &str) -> String {
+        Self::no_zone(text).unwrap_or_else(|| "must be an RFC 3339 time, such as 2026-05-05T09:30:00Z".into())
+    }
+
+    /// Says of a time without a zone that the zone is missing, with the same time in UTC as an example; `None` for other text.
+    #[must_use]
+    pub fn no_zone(text: &str) -> Option<String> {
+        let text = text.trim().replacen(' ', "T", 1);
+        let in_utc = ["Z", ":00Z"].map(|rest| format!("{text}{rest}"));
+        let in_utc = in_utc.into_iter().find(|time| millis_of(time).is_some())?;
+        Some(format!("has no time zone; write {in_utc} if it is UTC, or an offset such as -04:00 instead of Z"))
+    }
 }
 
 fn millis_of(text: &str) -> Option<i64> {
@@ -119,6 +134,31 @@ impl<'de> Deserialize<'de> for Timestamp {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn of_a_time_without_a_zone_the_rule_shows_the_same_time_in_utc() {
+        for (text, shown) in [
+            ("2026-01-01T10:00:00", "write 2026-01-01T10:00:00Z if"),
+            ("2026-01-01 10:00:00.5", "write 2026-01-01T10:00:00.5Z if"),
+            ("2026-01-01T10:00", "write 2026-01-01T10:00:00Z if"),
+        ] {
+            let rule = Timestamp::rule(text);
+            assert!(rule.starts_with("has no time zone; ") && rule.contains(shown), "{text}: {rule}");
+        }
+        for text in [
+            "",
+            "Z",
+            "now",
+            "2026-01-01",
+            "2026-13-01T10:00:00",
+            "2026-01-01T25:00:00",
+            "10:00:00",
+            "2026-01-01T10:00:00+2",
+        ] {
+            let rule = Timestamp::rule(text);
+            assert!(rule.contains("RFC 3339"), "{text}: {rule}");
+        }
+    }
 
     proptest! {
         #[test]

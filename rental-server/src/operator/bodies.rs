@@ -3,6 +3,7 @@
 use rental_core::{
     error::{Error, FieldCode},
     request::page,
+    value::Timestamp,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -32,6 +33,12 @@ fn members<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, String> {
         return Err("it is not a JSON object".to_owned());
     }
     serde_json::from_slice(body).map_err(|error| error.to_string())
+}
+
+/// A time from which an action looks at what happened.
+pub(super) fn bound(name: &str, given: Option<&str>) -> Result<Timestamp, Error> {
+    let text = given.ok_or_else(|| Error::field(name, FieldCode::Missing, "is required"))?;
+    Timestamp::parse_bound(text).ok_or_else(|| Error::field(name, FieldCode::Invalid, &Timestamp::rule(text)))
 }
 
 /// Checks that the body is empty or `{}`.

@@ -113,12 +113,14 @@ impl Asked {
         };
         let method = text("refund_method", self.refund_method, LONGEST_REFUND_METHOD);
         let reference = text("refund_reference", self.refund_reference, 255);
-        let at = self.refunded_at.as_deref().map(Timestamp::parse);
-        if at == Some(None) {
-            let rule = "must be an RFC 3339 time, such as 2026-05-05T09:30:00Z";
-            errors.push(FieldError::new("refunded_at", FieldCode::Invalid, rule));
-        }
-        errors.or(Refund { at: at.flatten(), method, reference })
+        let at = self.refunded_at.as_deref().and_then(|text| {
+            let time = Timestamp::parse(text);
+            if time.is_none() {
+                errors.push(FieldError::new("refunded_at", FieldCode::Invalid, &Timestamp::rule(text)));
+            }
+            time
+        });
+        errors.or(Refund { at, method, reference })
     }
 }
 

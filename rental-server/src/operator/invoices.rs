@@ -85,9 +85,8 @@ struct Payment {
 async fn pay(request: Request<'_, Operator>) -> Handled {
     let (request, body) = request.read().await?;
     let Payment { paid_at } = bodies::optional(&body, "`paid_at`")?;
-    let rule = "must be an RFC 3339 time, such as 2026-05-05T09:30:00Z";
-    let wrong = || Error::field("paid_at", FieldCode::Invalid, rule);
-    let at = paid_at.map(|text| Timestamp::parse(&text).ok_or_else(wrong)).transpose()?;
+    let wrong = |text: &str| Error::field("paid_at", FieldCode::Invalid, &Timestamp::rule(text));
+    let at = paid_at.map(|text| Timestamp::parse(&text).ok_or_else(|| wrong(&text))).transpose()?;
     settle(request, &body, Settlement::Paid(at)).await
 }
 

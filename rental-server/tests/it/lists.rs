@@ -175,6 +175,28 @@ fn a_created_bound_that_is_no_time_is_refused() {
 }
 
 #[test]
+fn a_time_without_a_zone_is_refused_with_the_same_time_in_utc() {
+    let organization = Server::shared().organization();
+    let server = Server::shared();
+    let time = "2026-01-01T10:00:00";
+    let endpoint = json!({"organization_id": organization.id, "url": "https://hooks.example.com/a"});
+    let endpoint = server.admin("POST", "/admin/v1/webhook_endpoints", &endpoint).id();
+    let admin = |path: &str, field: &str| server.admin("POST", path, &json!({field: time}));
+    for (field, reply) in [
+        ("created[gte]", organization.get(&format!("/v1/tolls?created[gte]={time}"))),
+        ("updated[lt]", organization.get(&format!("/v1/tolls?updated[lt]={time}"))),
+        ("disabled_since", admin("/admin/v1/webhook_endpoints/enable", "disabled_since")),
+        ("since", admin(&format!("/admin/v1/webhook_endpoints/{endpoint}/recover"), "since")),
+        ("paid_at", admin("/admin/v1/invoices/1/pay", "paid_at")),
+        ("refunded_at", admin("/admin/v1/credit_notes/1/refund", "refunded_at")),
+    ] {
+        assert_eq!(reply.bad_fields(), [(field.to_owned(), "parameter_invalid".to_owned())], "{}", reply.text());
+        let said = reply.json()["error"]["message"].as_str().expect("text").to_owned();
+        assert!(said.contains("has no time zone; write 2026-01-01T10:00:00Z"), "{said}");
+    }
+}
+
+#[test]
 fn repeated_and_unknown_parameters_are_refused_by_name_on_every_list() {
     let organization = Server::shared().organization();
     for plural in LISTS {

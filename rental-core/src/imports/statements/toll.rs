@@ -165,7 +165,10 @@ fn occurred(values: &Values<'_>) -> Result<When, String> {
     }
     let (day, clock) = given.split_once(['T', ' ']).map_or((given, None), |(day, clock)| (day, Some(clock)));
     let wanted = if plan.zone.is_some() { example(order) } else { "an RFC 3339 time such as 2026-06-02T14:03:00Z" };
-    let wrong = || unreadable(label, given, wanted);
+    let wrong = || match Timestamp::no_zone(given) {
+        Some(rule) => format!("`{label}` is `{}`, which {rule}, or name the zone of the file", shorten(given)),
+        None => unreadable(label, given, wanted),
+    };
     if plan.zone.is_none() {
         return Err(wrong());
     }

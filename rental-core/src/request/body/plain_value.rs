@@ -48,7 +48,7 @@ fn one_text(kind: Kind, text: String) -> Result<FieldValue, String> {
         }
         Kind::Time => {
             let time = Timestamp::parse(&text).map(FieldValue::Time);
-            time.ok_or_else(|| "must be an RFC 3339 time, such as 2026-05-05T09:30:00Z".into())
+            time.ok_or_else(|| Timestamp::rule(&text))
         }
         Kind::Currency => {
             let currency = Currency::parse(&text).map(FieldValue::Currency);

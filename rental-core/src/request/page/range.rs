@@ -93,11 +93,11 @@ fn place_of(text: &str, field: &str, spec: &ResourceSpec) -> Option<Place> {
 
 /// Parses the bound of a range of times or dates.
 pub(super) fn bound(name: &str, value: &str, range: &FilterSpec, spec: &ResourceSpec) -> Result<Place, FieldError> {
-    let rule = match spec.field(range.field).map(|field| field.kind) {
-        Some(Kind::Date) => "must be a date, such as 2026-05-05",
-        _ => "must be an RFC 3339 time, such as 2026-05-05T09:30:00Z",
+    let rule = || match spec.field(range.field).map(|field| field.kind) {
+        Some(Kind::Date) => "must be a date, such as 2026-05-05".into(),
+        _ => Timestamp::rule(value),
     };
-    place_of(value, range.field, spec).ok_or_else(|| FieldError::new(name, FieldCode::Invalid, rule))
+    place_of(value, range.field, spec).ok_or_else(|| FieldError::new(name, FieldCode::Invalid, &rule()))
 }
 
 impl Position {

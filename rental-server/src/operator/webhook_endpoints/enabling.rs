@@ -13,7 +13,6 @@ use crate::{
     },
 };
 use rental_core::{
-    error::{Error, FieldCode},
     operations::{Edge, Intent, Prepared, Preparing},
     resources::{
         Resource,
@@ -81,11 +80,7 @@ struct EnableBody {
 async fn enable(request: Request<'_, Operator>) -> Handled {
     let (Request { app, call, .. }, body) = request.read().await?;
     let asked: EnableBody = bodies::optional(&body, "`disabled_since`, `dry_run` and `starting_after`")?;
-    let time = "must be an RFC 3339 time, such as 2026-05-05T09:30:00Z";
-    let since =
-        asked.disabled_since.ok_or_else(|| Error::field("disabled_since", FieldCode::Missing, "is required"))?;
-    let since =
-        Timestamp::parse_bound(&since).ok_or_else(|| Error::field("disabled_since", FieldCode::Invalid, time))?;
+    let since = bodies::bound("disabled_since", asked.disabled_since.as_deref())?;
     let after = bodies::cursor(asked.starting_after.as_deref())?.map(EndpointId::from_uuid);
     let intent = Enable { since, after, dry_run: asked.dry_run };
     let reply = write(app, &Organization::system(), call, &body, &intent).await?;

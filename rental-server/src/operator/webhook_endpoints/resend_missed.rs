@@ -9,7 +9,7 @@ use crate::{
     reference::{parts, schema::outcome, shapes::cursor},
 };
 use rental_core::{
-    error::{Error, FieldCode},
+    error::Error,
     operations::{Edge, Intent, Prepared, Preparing},
     resources::{
         delivery::{self, Delivery, DeliveryStatus},
@@ -62,9 +62,7 @@ struct MissedBody {
 async fn resend_missed(request: Request<'_, Operator>) -> Handled {
     let (Request { app, call, id, .. }, body) = request.read().await?;
     let asked: MissedBody = bodies::optional(&body, "`since` and `starting_after`")?;
-    let time = "must be an RFC 3339 time, such as 2026-05-05T09:30:00Z";
-    let since = asked.since.ok_or_else(|| Error::field("since", FieldCode::Missing, "is required"))?;
-    let since = Timestamp::parse_bound(&since).ok_or_else(|| Error::field("since", FieldCode::Invalid, time))?;
+    let since = bodies::bound("since", asked.since.as_deref())?;
     let after = bodies::cursor(asked.starting_after.as_deref())?.map(EventId::from_uuid);
     let intent = ResendMissed { id, since, after, damaged: Mutex::default() };
     let reply = write(app, &Organization::system(), call, &body, &intent).await?;

@@ -164,6 +164,7 @@ fn what_cannot_have_been_a_swap_is_refused() {
     let at = |time: &str| json!({"vehicle_id": other, "vehicle_changed_at": time});
     story.refused(&at("2999-01-01T00:00:00Z"), "vehicle_changed_at", "must not be in the future");
     story.refused(&at("yesterday"), "vehicle_changed_at", "RFC 3339");
+    story.refused(&at("2026-01-01T10:00:00"), "vehicle_changed_at", "has no time zone; write 2026-01-01T10:00:00Z");
     story.refused(&json!({"vehicle_changed_at": T1}), "vehicle_changed_at", "needs `vehicle_id` too");
     story.refused(&json!({"earlier_vehicles": []}), "earlier_vehicles", "is set by the server");
     let nobody = "0190d0f2-7c3a-7cc0-8000-000000000001";
