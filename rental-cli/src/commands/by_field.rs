@@ -10,7 +10,7 @@ use crate::{
     text::word,
 };
 use rental_core::{
-    resources::{Resource, credit_note::CreditNote, invoice::Invoice, organization, specs, vehicle},
+    resources::{Resource, Series, credit_note::CreditNote, invoice::Invoice, organization, specs, vehicle},
     schema::ResourceSpec,
 };
 
@@ -179,14 +179,13 @@ pub(crate) fn fields(spec: &'static ResourceSpec) -> Vec<&'static str> {
         By::Agency | By::Passage | By::Vehicle(_) => None,
     };
     let ways = naming(spec.object).map_or(&[][..], |naming| naming.ways);
-    ways.iter().filter_map(field).chain(number(spec)).collect()
+    ways.iter().filter_map(field).chain(series(spec).map(|series| series.field)).collect()
 }
 
-/// The field with the number of a resource that has numbers: `invoice_number`.
-fn number(spec: &ResourceSpec) -> Option<&'static str> {
-    let series = [(Invoice::SPEC, Invoice::SERIES), (CreditNote::SPEC, CreditNote::SERIES)];
-    let (_, series) = series.into_iter().find(|(numbered, _)| numbered.object == spec.object)?;
-    series.map(|series| series.field)
+/// How the objects of a resource are numbered; `None` where they are not.
+pub(super) fn series(spec: &ResourceSpec) -> Option<Series> {
+    let all = [(Invoice::SPEC, Invoice::SERIES), (CreditNote::SPEC, CreditNote::SERIES)];
+    all.into_iter().find(|(numbered, _)| numbered.object == spec.object)?.1
 }
 
 /// The names by which a command takes this object of a collection, the best one first.

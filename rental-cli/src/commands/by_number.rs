@@ -2,22 +2,40 @@
 
 use crate::{
     client::{access::Access, request::Request},
-    commands::{fields, session::Session},
+    commands::{by_field::series, by_name::is_id, fields, session::Session},
     failure::Failure,
     output::record::{Page, Record},
     text::word,
 };
 use clap::{Arg, ArgMatches, Command};
 use rental_core::{
-    resources::{Resource, credit_note::CreditNote, invoice::Invoice, organization},
+    resources::{invoice, organization},
     schema::ResourceSpec,
 };
 
-/// The field with the number of a resource, and the number in six digits, for a text such as `INV-42`; `None` for an id.
+/// The number that an error shows as an example.
+const EXAMPLE: u64 = 42;
+
+/// The field with the number of a resource, and the number in six digits, for a text such as `INV-42`; `None` for any other text.
 fn number(spec: &ResourceSpec, text: &str) -> Option<(&'static str, String)> {
-    let series = [Invoice::SERIES, CreditNote::SERIES].into_iter().flatten();
-    let mut series = series.filter(|series| spec.field(series.field).is_some());
-    series.find_map(|series| Some((series.field, series.text(series.number(&text.to_uppercase())?).to_string())))
+    let series = series(spec)?;
+    Some((series.field, series.text(series.number(&text.to_uppercase())?).to_string()))
+}
+
+/// Says of a text that is neither a number nor an id how numbers are written: of `7` with that number.
+fn unknown(spec: &ResourceSpec, text: &str) -> Failure {
+    let of = if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None };
+    let example = series(spec).map(|series| series.text(of.unwrap_or(EXAMPLE)).to_string()).unwrap_or_default();
+    let name = spec.object.replace('_', " ");
+    let article = if name.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    Failure::Unsuccessful {
+        kind: "not_found",
+        problem: format!("{text:?} is no number of {article} {name}, such as {example}, and no id"),
+        hint: match spec.object == invoice::SPEC.object {
+            true => "`rental-cli invoices list` shows the numbers",
+            false => "`rental-cli credit-notes list` shows the numbers",
+        },
+    }
 }
 
 /// The positional `ID` of a command that takes a number too.
@@ -51,7 +69,9 @@ pub(crate) fn resolve(
     (access, matches): (Access, &ArgMatches),
     session: &Session,
 ) -> Result<String, Failure> {
-    let Some((field, number)) = number(spec, text) else { return Ok(text.to_owned()) };
+    let Some((field, number)) = number(spec, text) else {
+        return if is_id(text) { Ok(text.to_owned()) } else { Err(unknown(spec, text)) };
+    };
     let query = vec![(field.to_owned(), number.clone())];
     let request = match access {
         Access::Organization => Request::get(access, &[spec.plural]),

@@ -355,6 +355,25 @@ fn a_name_of_nothing_or_of_several_objects_is_refused_with_the_next_step() {
 }
 
 #[test]
+fn what_is_neither_a_number_nor_an_id_of_an_invoice_is_refused_with_the_form_of_a_number() {
+    for (words, said) in [
+        (&["invoices", "get", "7"][..], "\"7\" is no number of an invoice, such as INV-000007, and no id"),
+        (&["invoices", "pdf", "x", "--to", "x.pdf"], "\"x\" is no number of an invoice, such as INV-000042, and no id"),
+        (&["invoices", "void", "7", "--yes"], "such as INV-000007"),
+        (&["invoices", "credit", "7", "--yes"], "such as INV-000007"),
+        (&["credit-notes", "list", "--invoice", "7"], "such as INV-000007"),
+        (&["credit-notes", "get", "INV-7"], "\"INV-7\" is no number of a credit note, such as CN-000042, and no id"),
+    ] {
+        let server = FakeServer::new(vec![error(404, "", "not_found_error", "resource_missing")]);
+        let ran = server.run(words);
+        let plural = words[0];
+        assert!(ran.code == Some(3) && ran.stderr.contains(said), "{words:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("hint: `rental-cli") && ran.stderr.contains(" list"), "{plural}: {}", ran.stderr);
+        assert_eq!(server.asked().len(), 0, "{words:?}");
+    }
+}
+
+#[test]
 fn a_look_up_of_an_operators_command_says_that_it_needs_an_api_key() {
     let server = FakeServer::new(vec![ok("{}")]);
     let mut command = server.command(&["tolls", "release", "612-1"]);

@@ -14,7 +14,7 @@ fn organizations_own_resources_are_opened_with_the_api_key() {
 fn operators_commands_are_opened_with_the_admin_token() {
     let server = FakeServer::new(vec![ok(r#"{"id":"1"}"#)]);
     server.run(&["organizations", "get", "0190d0f2-7c3a-7cc0-8000-000000000000"]);
-    server.run(&["invoices", "pay", "1"]);
+    server.run(&["invoices", "pay", "0190d0f2-7c3a-7cc0-8000-000000000001"]);
     for asked in server.asked() {
         assert_eq!(asked.header("authorization"), Some("Bearer admin-token-of-the-test"), "{}", asked.line);
     }
