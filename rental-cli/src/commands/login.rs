@@ -17,6 +17,8 @@ use crate::{
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
+#[cfg(unix)]
+use std::os::unix::net::UnixStream;
 
 /// Maximum bytes of a secret that is typed or piped.
 const MAX_SECRET_BYTES: u64 = 4096;
@@ -160,11 +162,37 @@ impl Hidden {
         use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
         let before = tcgetattr(io::stdin()).ok();
         if let Some(mut hidden) = before.clone() {
+            restore_at_signals(hidden.clone());
             hidden.local_modes.remove(LocalModes::ECHO);
             // A terminal that refuses shows what is typed.
             let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &hidden);
         }
         Self(before)
+    }
+}
+
+/// Puts the modes of the terminal back when a signal ends the program, which runs no destructors then: a shell that runs a script
+/// leaves the terminal as it is. Does nothing where the system refuses, as the program ends by the signal without it.
+#[cfg(unix)]
+fn restore_at_signals(before: rustix::termios::Termios) {
+    use rustix::termios::{OptionalActions, tcsetattr};
+    use signal_hook::{
+        consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM},
+        low_level::{emulate_default_handler, pipe},
+    };
+    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
+        let (before, ends) = (before.clone(), UnixStream::pair());
+        let Ok((mut arrived, raised)) = ends else { return };
+        if pipe::register(signal, raised).is_err() {
+            return;
+        }
+        // It waits to the end of the program: from now on nothing else ends the program when this signal arrives.
+        std::thread::spawn(move || {
+            if arrived.read_exact(&mut [0]).is_ok() {
+                let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
+                let _ = emulate_default_handler(signal);
+            }
+        });
     }
 }
 

@@ -4,6 +4,7 @@ use crate::{
     fake_server::{FakeServer, Ran, error, ok},
     terminal,
 };
+use rustix::process::Signal;
 use std::{fs, io::Write as _, os::unix::fs::PermissionsExt as _, path::Path, process::Stdio};
 
 const ME: &str =
@@ -123,6 +124,19 @@ fn a_typed_key_is_not_shown() {
     assert_eq!(code, Some(0), "{shown}");
     assert!(shown.contains("API key for http://") && !shown.contains("rk_live_typed"), "{shown}");
     check_private(&home.path().join(".config/rental/keys/default.api-key"), "rk_live_typed\n");
+}
+
+#[test]
+fn a_login_that_is_ended_at_its_prompt_leaves_a_terminal_that_shows_what_is_typed() {
+    let home = tempfile::tempdir().unwrap();
+    let server = FakeServer::new(vec![]);
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT] {
+        let mut command = server.command(&["login"]);
+        command.env_remove("RENTAL_API_KEY").env("HOME", home.path());
+        let (died_of, echoes) = terminal::interrupted(&mut command, ": ", signal);
+        assert_eq!((died_of, echoes), (Some(signal.as_raw()), [false, true]), "{signal:?}");
+    }
+    assert!(server.asked().is_empty());
 }
 
 #[test]

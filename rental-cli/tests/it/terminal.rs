@@ -5,14 +5,26 @@ use crate::{
     fake_server::{FakeServer, Ran, Reply, ok},
 };
 use rustix::{
+    process::{Pid, Signal, kill_process},
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
-    termios::{Winsize, tcsetwinsize},
+    termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize},
 };
 use std::{
     fs::{File, OpenOptions},
     io::{Read as _, Write as _},
-    process::Command,
+    os::{fd::OwnedFd, unix::process::ExitStatusExt as _},
+    process::{Command, Stdio},
 };
+
+/// The two ends of a new terminal of this many columns.
+fn pair(columns: u16) -> (OwnedFd, File) {
+    let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&controller).unwrap();
+    unlockpt(&controller).unwrap();
+    tcsetwinsize(&controller, Winsize { ws_row: 50, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+    let name = ptsname(&controller, Vec::new()).unwrap().into_string().unwrap();
+    (controller, OpenOptions::new().read(true).write(true).open(name).unwrap())
+}
 
 /// Runs a command line with all three streams on a terminal of this many columns. Gives its exit code and everything
 /// that it showed, with line feeds alone.
@@ -27,19 +39,14 @@ pub(crate) fn answering(command: &mut Command, columns: u16, typed: &str) -> (Op
 
 /// The same with a person who types this after a prompt.
 pub(crate) fn typing_after(command: &mut Command, columns: u16, prompt: &str, typed: &str) -> (Option<i32>, String) {
-    let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&controller).unwrap();
-    unlockpt(&controller).unwrap();
-    tcsetwinsize(&controller, Winsize { ws_row: 50, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
-    let name = ptsname(&controller, Vec::new()).unwrap().into_string().unwrap();
-    let terminal = OpenOptions::new().read(true).write(true).open(name).unwrap();
+    let (controller, terminal) = pair(columns);
     if command.get_envs().all(|(name, _)| name != "TERM") {
         command.env("TERM", "xterm");
     }
     command.stdin(terminal.try_clone().unwrap()).stdout(terminal.try_clone().unwrap()).stderr(terminal);
     let mut child = command.spawn().unwrap();
     // The program must hold the only copies, so that the terminal ends when it does.
-    command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut shown = Vec::new();
     let mut buffer = [0; 4096];
     let mut controller = File::from(controller);
@@ -60,6 +67,28 @@ pub(crate) fn typing_after(command: &mut Command, columns: u16, prompt: &str, ty
     }
     let status = child.wait().unwrap();
     (status.code(), String::from_utf8(shown).unwrap().replace("\r\n", "\n"))
+}
+
+/// Runs a command line on a terminal until it shows this prompt, and ends it with a signal then. Gives the signal that it died
+/// of, and whether the terminal showed what is typed at the prompt and afterwards.
+pub(crate) fn interrupted(command: &mut Command, prompt: &str, signal: Signal) -> (Option<i32>, [bool; 2]) {
+    let (controller, terminal) = pair(80);
+    let echoes = || tcgetattr(&terminal).unwrap().local_modes.contains(LocalModes::ECHO);
+    command.stdin(terminal.try_clone().unwrap()).stdout(Stdio::null()).stderr(terminal.try_clone().unwrap());
+    let mut child = command.spawn().unwrap();
+    let mut shown = Vec::new();
+    let mut buffer = [0; 4096];
+    let mut controller = File::from(controller);
+    while !shown.windows(prompt.len()).any(|part| part == prompt.as_bytes()) {
+        let count = controller.read(&mut buffer).unwrap();
+        shown.extend_from_slice(&buffer[..count]);
+    }
+    // A program hides what is typed after it has asked.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let at_the_prompt = echoes();
+    kill_process(Pid::from_child(&child), signal).unwrap();
+    let status = child.wait().unwrap();
+    (status.signal(), [at_the_prompt, echoes()])
 }
 
 /// The same without colours.
