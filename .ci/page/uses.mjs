@@ -131,6 +131,18 @@ async function reading(page, check) {
   await page.fill("#secret", key);
   await page.press("#secret", "Enter");
   await article.locator("summary", { hasText: "Optional" }).click();
+  const own = await page.evaluate(() => sessionStorage.length);
+  for (const pasted of [
+    `Bearer ${key}`, `Authorization: Bearer ${key}`, `"${key}"`, `'${key}'`, `  ${key}\u00a0`, `RENTAL_API_KEY=${key}`,
+    `export RENTAL_API_KEY="${key}"`, `"Bearer ${key}"`,
+  ]) {
+    await page.click("#forget");
+    await page.fill("#secret", pasted);
+    await page.press("#secret", "Enter");
+    await page.locator("#secret-state", { hasText: "scope read_write" }).waitFor();
+    check((await page.inputValue("#secret")) === key, `the key is found in ${pasted}`);
+  }
+  check((await page.evaluate(() => sessionStorage.length)) === own, "it is stored once");
   await article.locator("[name=limit]").fill("2");
   const [request] = await Promise.all([page.waitForRequest(/\/v1\/vehicles\?/), article.locator("[type=submit]").click()]);
   check(request.url() === `${base}/v1/vehicles?limit=2`, request.url());

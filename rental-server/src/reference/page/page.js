@@ -60,8 +60,16 @@ async function checkSecret() {
   }
 }
 
+/** The secret in what somebody pastes: a header, or a line of a shell that sets a variable, quoted or not. */
+function secretIn(text) {
+  // Of the admin token nothing is known but that it is visible ASCII.
+  const own = () => text.trim().replace(/^(?:export\s+)?RENTAL_\w+=/, "").replace(/^(["'])(.*)\1$/, "$2")
+    .replace(/^(?:authorization:\s*)?bearer\s+/i, "").replace(/[^!-~]/g, "");
+  return /(?:rk|op)_live_\w+/.exec(text)?.[0] ?? own();
+}
+
 secretInput.addEventListener("change", () => {
-  remember(secretKind, secretInput.value.replace(/[^!-~]/g, ""));
+  remember(secretKind, secretIn(secretInput.value));
   fillExamples();
   checkSecret();
 });
