@@ -55,6 +55,9 @@ async function search(page, check) {
     ["cancel booking", "Rentals", "/docs/rentals"],
     ["page size", "Lists", "/docs#lists"],
     ["x-request-id", "Request ids", "/docs#request-ids"],
+    ["cors", "Clients", "/docs#clients"],
+    ["How can I cancel a booking?", "Rentals", "/docs/rentals"],
+    ["what is an ETag?", "ETag", "/docs#header.ETag"],
   ]) {
     const [first] = await found(page, words);
     check(first?.includes(title), `"${words}" found ${first}`);
@@ -67,7 +70,21 @@ async function search(page, check) {
   }
   const some = await found(page, "rental");
   await page.keyboard.type(" zzz");
-  await page.getByText("Nothing found").waitFor();
+  await page.getByText("Nothing has all of these words. Nearest:").waitFor();
+  const nearest = await page.locator("#found [data-address]").allInnerTexts();
+  check(nearest.length > 5 && /rental/i.test(nearest[0]), `"rental zzz" found ${nearest[0]}`);
+  await page.keyboard.press("Escape");
+  await page.evaluate(() => document.activeElement.blur());
+  for (const [words, note] of [["zzz", "Nothing found. All pages:"], ["how of the", "All pages:"]]) {
+    const [said, ...pages] = await found(page, words);
+    check(said === note && pages.some((one) => one.includes("Rentals")), `"${words}" found ${said}: ${pages}`);
+    const before = page.url();
+    await page.keyboard.press("Enter");
+    check(page.url() === before && (await page.locator("#found").isVisible()), "Enter leads nowhere without a choice");
+    await page.keyboard.press("Escape");
+    await page.evaluate(() => document.activeElement.blur());
+  }
+  await found(page, "rental");
   check(some.length > 5, `"rental" found ${some.length}`);
   await page.keyboard.press("Escape");
   check(!(await page.locator("#found").isVisible()), "Escape closes the results");
@@ -114,6 +131,18 @@ async function secrets(page, check) {
   check((await page.inputValue("#secret")) === key, "the next page of the tab has the key");
   const kept = await page.evaluate(() => [JSON.stringify(localStorage), document.cookie, location.href].join());
   check(!kept.includes(key), "the key is only in the storage of the tab");
+  const own = await page.evaluate(() => sessionStorage.length);
+  for (const pasted of [
+    `Bearer ${key}`, `Authorization: Bearer ${key}`, `"${key}"`, `'${key}'`, `  ${key}\u00a0`, `RENTAL_API_KEY=${key}`,
+    `export RENTAL_API_KEY="${key}"`, `"Bearer ${key}"`,
+  ]) {
+    await page.click("#forget");
+    await page.fill("#secret", pasted);
+    await page.press("#secret", "Enter");
+    await page.locator("#secret-state", { hasText: "scope read_write" }).waitFor();
+    check((await page.inputValue("#secret")) === key, `the key is found in ${pasted}`);
+  }
+  check((await page.evaluate(() => sessionStorage.length)) === own, "it is stored once");
   await page.click("#forget");
   check(!(await page.content()).includes(key), "a forgotten key is nowhere on the page");
   check(!(await page.evaluate(() => JSON.stringify(sessionStorage))).includes(key), "nor in the storage");
@@ -131,18 +160,6 @@ async function reading(page, check) {
   await page.fill("#secret", key);
   await page.press("#secret", "Enter");
   await article.locator("summary", { hasText: "Optional" }).click();
-  const own = await page.evaluate(() => sessionStorage.length);
-  for (const pasted of [
-    `Bearer ${key}`, `Authorization: Bearer ${key}`, `"${key}"`, `'${key}'`, `  ${key}\u00a0`, `RENTAL_API_KEY=${key}`,
-    `export RENTAL_API_KEY="${key}"`, `"Bearer ${key}"`,
-  ]) {
-    await page.click("#forget");
-    await page.fill("#secret", pasted);
-    await page.press("#secret", "Enter");
-    await page.locator("#secret-state", { hasText: "scope read_write" }).waitFor();
-    check((await page.inputValue("#secret")) === key, `the key is found in ${pasted}`);
-  }
-  check((await page.evaluate(() => sessionStorage.length)) === own, "it is stored once");
   await article.locator("[name=limit]").fill("2");
   const [request] = await Promise.all([page.waitForRequest(/\/v1\/vehicles\?/), article.locator("[type=submit]").click()]);
   check(request.url() === `${base}/v1/vehicles?limit=2`, request.url());

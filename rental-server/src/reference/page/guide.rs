@@ -108,6 +108,10 @@ pub(super) fn content<'d>(book: &Book<'d>) -> Markup {
                  TypeScript and Python are not in the public registries yet: they are files of a release of this server, which \
                  its operator has. Tools such as Postman import " a href="/openapi.json" { code { "/openapi.json" } } "."
             }
+            p {
+                "The server sends no CORS headers, so a web page of another origin cannot call the API from a browser: let the \
+                 server of that page do it, where the key is not visible."
+            }
             @for (name, line) in CLIENTS { p class="caption" { (name) } (block(name, &html! { (line) })) }
         }
         section {

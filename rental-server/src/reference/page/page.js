@@ -137,10 +137,15 @@ async function loadEntries() {
 /** The word, and its singular if it can be a plural. */
 const forms = (word) => (/...s$/.test(word) ? [word, word.replace(/ies$/, "y").replace(/s$/, "")] : [word]);
 
-/** How well an entry fits: higher is better, 0 is not at all. Every word must be in it, or be another word for it. */
+// Words of a question that say nothing about what is looked for.
+const SMALL = new Set(("a an and any are at be by can do does for from has have how i in is it me my of on or our that the there " +
+  "this to use using what when where which why with you your").split(" "));
+
+/** How many of the words are in an entry or are other words for it, and how well they fit: higher is better. */
 function score([kind, title, text, , others = ""], words) {
   const [name, rest, synonyms] = [title.toLowerCase(), `${text} ${others}`.toLowerCase(), others.split(" ")];
   let sum = { page: 4, operation: 3, section: 3, event: 2, error: 2, header: 2, field: 1 }[kind];
+  let fitting = 0;
   for (const word of words) {
     const points = Math.max(...forms(word).map((form) => {
       if (name === form || name.split(".").at(-1) === form) return 30;
@@ -149,24 +154,38 @@ function score([kind, title, text, , others = ""], words) {
       if (name.includes(form)) return 12;
       return rest.includes(form) ? 4 : 0;
     }));
-    if (!points) return 0;
+    if (points) fitting += 1;
     sum += points;
   }
-  return sum;
+  return [fitting, sum];
+}
+
+/** What fits a question best, and what to say about it: entries with all words, else those with most, else all pages. */
+function answer(list, question) {
+  const asked = question.toLowerCase().split(/\s+/).map((word) => word.replace(/^["'(]+|["')?!.,;:]+$/g, "")).filter(Boolean);
+  const words = asked.filter((word) => !SMALL.has(word));
+  const scored = list.map((entry) => [...score(entry, words), entry]).filter(([fitting]) => fitting);
+  const most = Math.max(0, ...scored.map(([fitting]) => fitting));
+  if (!most) {
+    const pages = list.filter(([kind]) => kind === "page");
+    return [pages, pages.length ? `${words.length ? "Nothing found." : ""} All pages:`.trim() : "Nothing found"];
+  }
+  const best = scored.filter(([fitting]) => fitting === most).sort(([, a], [, b]) => b - a).slice(0, 12);
+  return [best.map(([, , entry]) => entry), most < words.length && "Nothing has all of these words. Nearest:"];
 }
 
 async function showFound() {
-  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const list = words.length ? await loadEntries() : [];
-  const best = list.map((entry) => [score(entry, words), entry]).filter(([points]) => points > 0);
-  best.sort(([a], [b]) => b - a);
-  found.replaceChildren(...best.slice(0, 12).map(([, [kind, title, text, address]], at) =>
-    make("li", { role: "option", id: `found-${at}`, "data-address": address, "aria-selected": String(at === 0) },
+  const question = search.value.trim();
+  const [best, note] = question ? answer(await loadEntries(), question) : [[]];
+  found.replaceChildren(...best.map(([kind, title, text, address], at) =>
+    make("li", { role: "option", id: `found-${at}`, "data-address": address, "aria-selected": "false" },
       make("i", {}, kind), title, make("small", {}, text.replaceAll("`", "")))));
-  if (words.length && !best.length) found.append(make("li", { role: "option", "aria-disabled": "true" }, "Nothing found"));
-  found.hidden = !words.length;
+  if (note) found.prepend(make("li", { role: "option", "aria-disabled": "true", "aria-selected": "false" }, note));
+  found.hidden = !question;
   search.setAttribute("aria-expanded", String(!found.hidden));
-  select(0);
+  // What was not asked for is chosen by nobody but the reader.
+  select(note ? -1 : 0);
+  found.scrollTop = 0;
 }
 
 function select(at) {

@@ -21,8 +21,8 @@ pub(super) struct Section<'d> {
 /// the section, the name of the page or the code of the error.
 const WORDS: &[(&str, &str)] = &[
     ("first-booking", "guide tutorial quickstart getting started reservation reserve"),
-    ("clients", "sdk library package install typescript python curl postman"),
-    ("basics", "authentication authorization bearer key"),
+    ("clients", "sdk library package install typescript python javascript node curl postman browser cors origin"),
+    ("basics", "authentication authorization bearer key login password oauth"),
     ("lists", "pagination paging page size cursor limit sync updated sort sorting order"),
     ("retries", "retry idempotency idempotent repeat duplicate"),
     ("lost-updates", "etag concurrency optimistic locking conflict revision if-match"),
@@ -35,9 +35,13 @@ const WORDS: &[(&str, &str)] = &[
     ("event", "webhook payload body"),
     ("types", "webhook events list"),
     ("rentals", "booking reservation reserve cancel cancellation"),
+    ("calendar_feeds", "ical ics airbnb import"),
     ("invoices", "bill billing overdue unpaid"),
     ("credit_notes", "refund cancel"),
+    ("tolls", "ezpass e-zpass"),
+    ("violations", "ticket parking"),
     ("insufficient_scope", "permission forbidden"),
+    ("rate_limited", "throttle throttling"),
 ];
 
 /// The other words for the section of this anchor, the page of this name or the error of this code.
@@ -136,7 +140,7 @@ pub(super) fn headers<'d>(book: &Book<'d>) -> Vec<Header<'d>> {
 }
 
 /// The headers of a delivery.
-pub(super) fn headers_of_deliveries<'d>(book: &Book<'d>) -> &'d [Value] {
+pub(super) fn headers_of_deliveries<'d>(book: &Book<'d>) -> Vec<Header<'d>> {
     let first = object(&book.document["webhooks"]).next();
     first.map_or(&[], |(_, item)| array(&item["post"]["parameters"]))
 }

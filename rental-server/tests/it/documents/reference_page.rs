@@ -108,6 +108,13 @@ fn the_search_finds_the_prose_and_the_headers() {
         ("date format", "/docs#amounts"),
         ("whsec", "/docs/webhooks#verifying"),
         ("postman", "/docs#clients"),
+        ("cors", "/docs#clients"),
+        ("browser", "/docs#clients"),
+        ("login", "/docs#basics"),
+        ("ical", "/docs/calendar_feeds"),
+        ("ezpass", "/docs/tolls"),
+        ("parking ticket", "/docs/violations"),
+        ("throttling", "/docs/errors#rate_limited"),
         ("traceparent", "/docs#request-ids"),
         ("x-request-id", "/docs#request-ids"),
     ] {
