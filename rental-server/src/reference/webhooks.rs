@@ -87,5 +87,11 @@ fn headers() -> Value {
             "0190d0f2-7c3a-7cc0-8000-0000000000e1"
         ),
         header("Service-Event-Type", "The event's type.", "rental.created"),
+        header(
+            "traceparent",
+            "The trace of W3C Trace Context: its id is the event's id without hyphens, and each attempt is a span.",
+            "00-0190d0f27c3a7cc080000000000000e1-b7ad6b7169203331-00"
+        ),
+        header("User-Agent", "The server that sends it.", "Service-Webhooks/1.0"),
     ])
 }

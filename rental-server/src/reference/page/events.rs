@@ -3,8 +3,8 @@
 use super::{
     book::Book,
     fields::fields,
-    markup::{block, description, inline, object, pretty, text},
-    sections::{DELIVERIES, header_anchor, headers_of_deliveries},
+    markup::{block, inline, object, pretty, text},
+    sections::{DELIVERIES, headers_of_deliveries},
 };
 use crate::endpoint::camel;
 use maud::{Markup, html};
@@ -40,10 +40,9 @@ pub(super) fn content(book: &Book<'_>) -> Markup {
         h2 id="headers" { a href="#headers" { "Headers" } }
         ul class="fields" {
             @for header in headers_of_deliveries(book) {
-                @let name = text(&header["name"]);
-                li id=(header_anchor(name)) {
-                    p class="name" { a href={"#" (header_anchor(name))} { code { (name) } } }
-                    p { (description(header)) }
+                li id=(header.anchor()) {
+                    p class="name" { a href={"#" (header.anchor())} { code { (header.name) } } }
+                    p { (inline(header.description)) }
                 }
             }
         }

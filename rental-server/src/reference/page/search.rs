@@ -6,7 +6,7 @@ use super::{
     fields::Shape,
     markup::{anchor, object, text},
     problems,
-    sections::{Section, header_anchor, headers, headers_of_deliveries, of_guide, of_webhooks, words},
+    sections::{Header, Section, header_anchor, headers, headers_of_deliveries, of_guide, of_webhooks, words},
 };
 use crate::http::problem::catalogue::CATALOGUE;
 use serde_json::{Value, json};
@@ -51,12 +51,9 @@ fn prose(book: &Book<'_>) -> Vec<Value> {
         json!(["header", name, about, format!("{path}#{}", header_anchor(name)), words])
     };
     entries.extend(headers(book).iter().map(|one| header("/docs", one.name, one.description, "header")));
-    let of_deliveries = headers_of_deliveries(book).iter();
-    entries.extend(
-        of_deliveries.map(|one| {
-            header("/docs/webhooks", text(&one["name"]), text(&one["description"]), "header webhook delivery")
-        }),
-    );
+    let of_deliveries = headers_of_deliveries(book);
+    let delivery = |one: &Header<'_>| header("/docs/webhooks", one.name, one.description, "header webhook delivery");
+    entries.extend(of_deliveries.iter().map(delivery));
     entries
 }
 

@@ -139,8 +139,17 @@ pub(super) fn headers<'d>(book: &Book<'d>) -> Vec<Header<'d>> {
     headers.into_values().collect()
 }
 
+/// Headers of a delivery that OpenAPI does not take as parameters.
+const BESIDE_PARAMETERS: [(&str, &str); 2] = [
+    ("Content-Type", "`application/json`."),
+    ("Accept", "`*/*`: the status of the response counts, and not its body."),
+];
+
 /// The headers of a delivery.
 pub(super) fn headers_of_deliveries<'d>(book: &Book<'d>) -> Vec<Header<'d>> {
     let first = object(&book.document["webhooks"]).next();
-    first.map_or(&[], |(_, item)| array(&item["post"]["parameters"]))
+    let parameters = first.map_or(&[][..], |(_, item)| array(&item["post"]["parameters"]));
+    let parameters = parameters.iter().map(|one| (text(&one["name"]), text(&one["description"])));
+    let all = parameters.chain(BESIDE_PARAMETERS);
+    all.map(|(name, description)| Header { name, description, of_requests: true }).collect()
 }

@@ -5,7 +5,7 @@ use super::{
     wait_for_deliveries, wait_for_state, with_schedule,
 };
 use crate::support::{
-    Server,
+    Connection, Server,
     receiver::{Act, Receiver, Seen},
 };
 use serde_json::{Value, json};
@@ -36,6 +36,25 @@ fn a_delivery_is_a_post_with_exactly_the_documented_headers() {
     assert_eq!(own, ["Service-Event-Id", "Service-Event-Type", "Service-Signature"], "spelt as documented");
     for name in ["Authorization", "Cookie", "Accept-Encoding", "Transfer-Encoding", "Referer"] {
         assert!(!seen.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)), "{name} in {seen:?}");
+    }
+}
+
+#[test]
+fn every_header_of_a_delivery_is_documented() {
+    let (organization, receiver) = (usual().organization(), Receiver::start());
+    hook(&organization, &receiver);
+    one_event(&organization);
+    let page = Connection::open(&usual().address).send("GET", "/docs/webhooks", &[], b"").text();
+    let described = std::fs::read_to_string("../docs/webhooks.md").expect("a page");
+    // Any request has the others.
+    let known = |name: &str| ["host", "content-length", "connection"].contains(&name.to_ascii_lowercase().as_str());
+    let seen = receiver.wait_for(1).remove(0);
+    for (name, _) in seen.headers.iter().filter(|(name, _)| !known(name)) {
+        let is_documented = |text: &str, before: &str, after: &str| {
+            text.to_ascii_lowercase().contains(&format!("{before}{name}{after}").to_ascii_lowercase())
+        };
+        assert!(is_documented(&page, "id=\"header.", "\""), "{name} is not on /docs/webhooks");
+        assert!(is_documented(&described, "| `", "` |"), "{name} is not in docs/webhooks.md");
     }
 }
 
