@@ -18,6 +18,7 @@ mod reductions;
 pub(crate) mod suggestions;
 mod transfer;
 mod twins;
+mod violation_lists;
 
 use crate::support::{Connection, Organization, Reply};
 use serde_json::Value;
