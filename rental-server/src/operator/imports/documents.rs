@@ -81,7 +81,7 @@ pub(super) fn export() -> Documented {
     let lines = text("What an export gives: one JSON object a line.", lines_example());
     let file = file("The lines of an export, at most 16 GiB, uncompressed.", &json!({"application/x-ndjson": lines}));
     import("/admin/v1/organizations/{organization}/import".into(), &organization::SPEC, file)
-        .says("Records the lines of an export: objects keep their ids and times, and no events are sent. Existing objects do not change, so a repeated import creates nothing. A line that cannot be used is reported, and the other lines are recorded. An incomplete file, or one in another currency, is refused.")
+        .says("Records the lines of an export: objects keep their ids and times, and no events are sent. Existing objects do not change, so a repeated import creates nothing. A line that cannot be used is reported, and the other lines are recorded. An incomplete file, or one in another currency, is refused. A line of the list of erased people (`object` is `erasure`) that names a customer who is there and not erased erases that customer: only the admin token and operators with the role `owner` may do that, and for others the line is invalid.")
         .parameters(vec![Parameter::Own(dry_run())])
 }
 
