@@ -161,6 +161,63 @@ fn what_has_expired_goes_though_damaged_rows_lie_before_it() {
     assert_eq!(there, [true, false, true, false, false], "damaged rows stay, what has expired behind them is gone");
 }
 
+/// Rows whose checksums are wrong. The rows of the test above have the right ones, and do not parse.
+#[test]
+fn what_has_expired_goes_though_bits_of_rows_before_it_are_flipped() {
+    /// In 2020.
+    const LONG_AGO: u64 = 1_577_836_800_000;
+    const BROKEN: &[u8] = b"break-me-here";
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Server::start_on_file(directory.path(), &[]);
+    let organization = server.organization();
+    let id = OrganizationId::parse(&organization.id).expect("an id");
+    drop(organization);
+    stop(server);
+    let events = [0, 1].map(|n| event::key(id, EventId::from_uuid(id_at(LONG_AGO, n))));
+    let delivery = Delivery::key(id, DeliveryId::from_uuid(id_at(LONG_AGO, 2)));
+    // Before all of the following ones.
+    let expiry = key::idempotency_expiry(LONG_AGO, id, "key-000");
+    let mut answers = Batch::default();
+    let names: Vec<String> = (0..300).map(|n| format!("key-{n:03}")).collect();
+    for name in &names {
+        let idempotency_key = IdempotencyKey::new(name.as_bytes(), "POST", "/v1/leads", b"").expect("a key");
+        let then = Timestamp::from_millis(LONG_AGO.cast_signed());
+        idempotency::remember(&mut answers, id, &idempotency_key, None, (201, None, &"{}".into()), then);
+    }
+    assert_eq!(on_file(directory.path(), async |store| store.commit(answers).await), Ok(Commit::Applied));
+    let stored: Vec<Key> = names.iter().map(|name| key::idempotency_record(id, name)).collect();
+    let rows = vec![
+        (events[0].clone(), BROKEN),
+        (events[1].clone(), br#"{"type":"lead.received"}"#.as_slice()),
+        (delivery, BROKEN),
+        (expiry.clone(), BROKEN),
+        // Read with the second step, when the first is committed.
+        (stored[290].clone(), BROKEN),
+    ];
+    put(directory.path(), rows);
+    flip(&directory.path().join("store.redb"), "break-me-here");
+
+    let server = Server::start_on_file(directory.path(), &[]).expecting_errors("damaged");
+    wait_for_damage(&server, 4.0);
+    let removed = r#"rental_retention_removed_total{object="event"}"#;
+    wait_for(
+        "the end of the sweep",
+        || (metric(&server, removed) >= 1.0).then_some(()),
+        || metric(&server, removed).to_string(),
+    );
+    stop(server);
+    let wanted = [events.as_slice(), &[expiry, stored[0].clone(), stored[1].clone()]].concat();
+    let there = on_file(directory.path(), async |store| {
+        let mut there = Vec::new();
+        for place in &wanted {
+            // A damaged row is there.
+            there.push(!matches!(store.get(std::slice::from_ref(place)).await.as_deref(), Ok([None])));
+        }
+        there
+    });
+    assert_eq!(there, [true, false, true, false, false], "damaged rows stay, what has expired behind them is gone");
+}
+
 #[test]
 fn a_flipped_bit_in_an_outbox_row_ends_no_sweep_and_keeps_its_event() {
     /// In 2020.
