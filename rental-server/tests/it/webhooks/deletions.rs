@@ -127,6 +127,42 @@ fn a_deletion_with_thousands_of_deliveries_goes_on_after_a_kill() {
     }
 }
 
+/// Programs that kept no tasks left such rows when they were killed.
+#[test]
+fn due_rows_of_a_deleted_endpoint_without_a_task_are_removed_after_the_next_start() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Server::start_on_file(directory.path(), &[PRIVATE]);
+    let organization = server.organization();
+    let [id, read, write] = [&organization.id, &organization.read, &organization.write].map(Clone::clone);
+    drop(organization);
+    stop(server);
+    let (owner, endpoint) = (OrganizationId::parse(&id).expect("an id"), EndpointId::from_u128(77));
+    on_file(directory.path(), async |store| {
+        let ids = Ids(AtomicU64::new(0), unix_seconds().cast_signed() * 1000);
+        let mut batch = Batch::default();
+        let event = (EventId::from_uuid(ids.new_id()), "lead.received");
+        fan_out::add(&mut batch, owner, endpoint, event, &ids).expect("it is made");
+        // There is no such endpoint.
+        batch.checks.clear();
+        assert_eq!(store.commit(batch).await, Ok(Commit::Applied));
+    });
+    let (report, due, tasks) = look(directory.path(), endpoint);
+    assert_eq!((report.problems, due, tasks), (1, 1, 0), "{:?}", report.listed);
+
+    let server = Server::start_on_file(directory.path(), &[PRIVATE]);
+    let organization = Organization { server: &server, id, read, write };
+    let delivery = wait_for(
+        "the end of the delivery",
+        || observed(&organization, "deliveries", "").pop().filter(|one| one["status"] == "failed"),
+        || format!("{:?}", observed(&organization, "deliveries", "")),
+    );
+    assert_eq!(delivery["last_error"], "endpoint_deleted");
+    drop(organization);
+    stop(server);
+    let (report, due, tasks) = look(directory.path(), endpoint);
+    assert_eq!((report.problems, due, tasks), (0, 0, 0), "{:?}", report.listed);
+}
+
 #[test]
 fn an_attempt_in_flight_at_the_deletion_leaves_no_retry() {
     let server = Server::start(&[PRIVATE]);
