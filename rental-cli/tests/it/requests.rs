@@ -115,45 +115,45 @@ fn the_fleet_is_the_organizations() {
 #[test]
 fn invoices_are_read_by_the_organization_and_written_by_the_operator() {
     check("invoices|list|--status|open", "GET /v1/invoices?status=open", "");
-    check("invoices|get|1", "GET /v1/invoices/1", "");
+    check("invoices|get|ID-1", "GET /v1/invoices/ID-1", "");
     check(
         "invoices|create|--organization|0190d0f2-7c3a-7cc0-8000-000000000000|--customer|ID-c|--rental|ID-2|--line|a=b=12.50|--line|Toll=6.94",
         "POST /admin/v1/organizations/0190d0f2-7c3a-7cc0-8000-000000000000/invoices",
         r#"{"customer_id":"ID-c","rental_id":"ID-2","lines":[{"description":"a=b","amount":12.50},{"description":"Toll","amount":6.94}]}"#,
     );
-    check("invoices|pay|1", "POST /admin/v1/invoices/1/pay", "");
+    check("invoices|pay|ID-1", "POST /admin/v1/invoices/ID-1/pay", "");
     check(
-        "invoices|pay|1|--paid-at|2026-06-05T10:00:00-04:00",
-        "POST /admin/v1/invoices/1/pay",
+        "invoices|pay|ID-1|--paid-at|2026-06-05T10:00:00-04:00",
+        "POST /admin/v1/invoices/ID-1/pay",
         r#"{"paid_at":"2026-06-05T10:00:00-04:00"}"#,
     );
-    check("invoices|void|1|--yes", "POST /admin/v1/invoices/1/void", "");
+    check("invoices|void|ID-1|--yes", "POST /admin/v1/invoices/ID-1/void", "");
     check(
-        "invoices|credit|1|--line|0|--line|2=4.50|--reason|x|--rebill|true",
-        "POST /admin/v1/invoices/1/credit",
+        "invoices|credit|ID-1|--line|0|--line|2=4.50|--reason|x|--rebill|true",
+        "POST /admin/v1/invoices/ID-1/credit",
         r#"{"reason":"x","rebill":true,"lines":[{"line":0},{"line":2,"amount":4.50}]}"#,
     );
-    check("invoices|credit|1", "POST /admin/v1/invoices/1/credit", "{}");
+    check("invoices|credit|ID-1", "POST /admin/v1/invoices/ID-1/credit", "{}");
 }
 
 #[test]
 fn credit_notes_are_read_by_the_organization_and_written_by_the_operator() {
-    check("credit-notes|list|--invoice|i", "GET /v1/credit_notes?invoice=i", "");
-    check("credit-notes|get|1", "GET /v1/credit_notes/1", "");
+    check("credit-notes|list|--invoice|ID-2", "GET /v1/credit_notes?invoice=ID-2", "");
+    check("credit-notes|get|ID-1", "GET /v1/credit_notes/ID-1", "");
     check(
-        "credit-notes|create|--organization|0190d0f2-7c3a-7cc0-8000-000000000000|--invoice|i|--line|0=1",
+        "credit-notes|create|--organization|0190d0f2-7c3a-7cc0-8000-000000000000|--invoice|ID-2|--line|0=1",
         "POST /admin/v1/organizations/0190d0f2-7c3a-7cc0-8000-000000000000/credit_notes",
-        r#"{"invoice_id":"i","lines":[{"line":0,"amount":1}]}"#,
+        r#"{"invoice_id":"ID-2","lines":[{"line":0,"amount":1}]}"#,
     );
     // One member, because the order of members depends on the features with which the workspace is built.
     check(
-        "credit-notes|refund|1|--reference|re_1",
-        "POST /admin/v1/credit_notes/1/refund",
+        "credit-notes|refund|ID-1|--reference|re_1",
+        "POST /admin/v1/credit_notes/ID-1/refund",
         r#"{"refund_reference":"re_1"}"#,
     );
     check(
-        "credit-notes|refund|1|--at|2026-06-05T10:00:00Z",
-        "POST /admin/v1/credit_notes/1/refund",
+        "credit-notes|refund|ID-1|--at|2026-06-05T10:00:00Z",
+        "POST /admin/v1/credit_notes/ID-1/refund",
         r#"{"refunded_at":"2026-06-05T10:00:00Z"}"#,
     );
 }
