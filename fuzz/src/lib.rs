@@ -23,9 +23,9 @@ pub mod webhook_url;
 
 // The server is a program without a library, so its files are compiled into this crate.
 mod config;
-#[allow(dead_code, reason = "the target uses a part of it, its tests another")]
 #[path = "../../rental-server/src/contest.rs"]
 mod contest;
+#[allow(dead_code, reason = "the target uses a part of it, its tests another")]
 #[path = "../../rental-server/src/damaged_rows.rs"]
 mod damaged_rows;
 /// The simulated disk of the tests of the engine.

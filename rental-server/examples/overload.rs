@@ -5,8 +5,10 @@
 //! cargo run --release --locked -p rental-server --example overload -- writes         writes only; also: reads, fairness, keys
 //! cargo run --release --locked -p rental-server --example overload -- "reads beside reads"    one line of fairness
 //! cargo run --release --locked -p rental-server --example overload -- --rounds 2     less time
-//! cargo run --release --locked -p rental-server --example overload -- --apart        on processors of their own (needs taskset)
+//! cargo run --release --locked -p rental-server --example overload -- --apart        on processors of their own
 //! ```
+//! All but `writes` and `reads` need root and taskset.
+//!
 //! Started by itself, and not by cargo, it measures the server that is there and builds none.
 //! Client and server share the machine, so the server has a part of its processors. The requests become due at a fixed rate
 //! from a fixed seed: 2 and 10 times the peak.
@@ -80,13 +82,13 @@ fn main() -> Outcome<()> {
             overload(&server, name, request, rounds)?;
         }
     }
-    if !apart {
+    let mut lines = vec!["writes beside writes", "reads beside writes", "writes beside reads", "reads beside reads"];
+    lines.retain(|line| asked("fairness") || asked(line));
+    if !apart && !lines.is_empty() {
         server.spread()?;
     }
-    for kind in ["writes beside writes", "reads beside writes", "writes beside reads", "reads beside reads"] {
-        if asked("fairness") || asked(kind) {
-            fairness(&server, kind, rounds)?;
-        }
+    for line in lines {
+        fairness(&server, line, rounds)?;
     }
     if asked("keys") {
         unknown_keys(&server, rounds)?;

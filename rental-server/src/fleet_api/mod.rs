@@ -40,7 +40,7 @@ use request_rate::with_limits;
 const SMALL_BODY: usize = 16 << 10;
 
 /// What the second and each further write in progress of an organization counts, while another one is active. Measured: with 1, the
-/// p99 of another one's requests was half as long again (docs/reliability.md, Overload).
+/// p99 of another one's reads was a fifth longer (docs/reliability.md, Overload).
 const CONTESTED_PLACES: usize = 2;
 
 /// Log lines per second about requests that were turned away; twice as many at once.

@@ -47,7 +47,7 @@ fn metric(server: &Server, name: &str) -> u64 {
     value.unwrap_or_else(|| panic!("no {name} in {page}")) as u64
 }
 
-/// Ends a load when it goes out of scope, also when a test fails meanwhile.
+/// A load that must not outlive the test: dropping this ends it, also when the test fails.
 struct Stop<'s>(&'s AtomicBool);
 
 impl Drop for Stop<'_> {

@@ -1,4 +1,4 @@
-//! Lists of violations: the list says what is due, and whose car it was.
+//! Imports of lists of violations: what is due, and whose vehicle it was, comes from the list.
 
 use super::{all, counts, import};
 use crate::support::Server;
