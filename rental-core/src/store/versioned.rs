@@ -4,7 +4,7 @@ use super::{Answer, Batch, Store};
 
 /// The schema version that this program writes: the layout of keys, values and indexes. `schema/vN.json` describes version
 /// N. [`crate::upgrade`] upgrades an older store; a newer one is refused.
-pub const SCHEMA_VERSION: u64 = 12;
+pub const SCHEMA_VERSION: u64 = 13;
 
 /// The oldest schema version that this program can upgrade.
 pub const OLDEST_VERSION: u64 = 2;

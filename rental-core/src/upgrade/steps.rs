@@ -4,6 +4,7 @@
 mod version_10;
 mod version_11;
 mod version_12;
+mod version_13;
 mod version_3;
 mod version_4;
 mod version_5;
@@ -28,9 +29,10 @@ const VERSIONS: &[Version] = &[
     version_10::VERSION,
     version_11::VERSION,
     version_12::VERSION,
+    version_13::VERSION,
 ];
 /// The description of the present version.
-const PRESENT: &str = include_str!("../../schema/v12.json");
+const PRESENT: &str = include_str!("../../schema/v13.json");
 
 const _: () = assert!(VERSIONS[VERSIONS.len() - 1].number == SCHEMA_VERSION, "the last step leads to SCHEMA_VERSION");
 

@@ -37,7 +37,9 @@ fn restored(backup: &[u8], path: &Path, upgrade: &Upgrading<'_>) -> Result<Resto
 
 #[test]
 fn a_backup_of_an_older_version_is_restored_as_the_present_one() {
-    ["v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11"].into_iter().for_each(restored_as_the_present_one);
+    ["v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12"]
+        .into_iter()
+        .for_each(restored_as_the_present_one);
 }
 
 fn restored_as_the_present_one(directory: &str) {
@@ -127,7 +129,7 @@ fn with_vehicles_of(now: &Value, before: &Value) -> Value {
 
 #[test]
 fn an_export_of_an_older_version_is_imported_whole() {
-    for directory in ["v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11"] {
+    for directory in ["v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12"] {
         let file = fixture(directory, "export.jsonl");
         let text = String::from_utf8(file.clone()).unwrap();
         let has_first_line = text.starts_with("{\"object\":\"export\",\"schema_version\":");

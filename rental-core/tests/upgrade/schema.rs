@@ -17,6 +17,7 @@ const RELEASED: &[(u64, &str)] = &[
     (9, "70c658ea3904fe7c07e664d221d205ffe7b8443d06034a779e36a606dc1ce746"),
     (10, "e3aa228d3dd849f2b6dfe5a988ca355e670da8392a22795bbc56ae605200a4bb"),
     (11, "7a3a26fd075661df60c0a93b273f7e93fa2a42914584aec7bd4b1222f5ec09fc"),
+    (12, "2ea431ec19ac8cac3812d32d159454d28dd5e1bda992d5159dfcc2d6691c534b"),
 ];
 
 fn file(version: u64) -> PathBuf {

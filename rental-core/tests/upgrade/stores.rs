@@ -15,7 +15,7 @@ use std::{
 };
 
 /// The fixtures.
-pub(crate) const STORES: [&str; 11] = ["v2", "v2-first", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11"];
+pub(crate) const STORES: [&str; 12] = ["v2", "v2-first", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12"];
 pub(crate) const CACHE: usize = 8 << 20;
 
 pub(crate) type Rows = BTreeMap<Key, (Revision, Bytes)>;
