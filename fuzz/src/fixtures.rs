@@ -15,13 +15,8 @@ pub(crate) struct Fixture {
     pub(crate) rows: Vec<Record>,
 }
 
-pub(crate) static FIXTURES: LazyLock<[Fixture; 3]> = LazyLock::new(|| {
-    [
-        thin(include_bytes!("../../rental-core/tests/fixtures/stores/v2/store.backup")),
-        thin(include_bytes!("../../rental-core/tests/fixtures/stores/v3/store.backup")),
-        thin(include_bytes!("../../rental-core/tests/fixtures/stores/v6/store.backup")),
-    ]
-});
+pub(crate) static FIXTURES: LazyLock<[Fixture; 1]> =
+    LazyLock::new(|| [thin(include_bytes!("../../rental-core/tests/fixtures/stores/v12/store.backup"))]);
 
 fn thin(backup: &[u8]) -> Fixture {
     let mut reader = Reader::open(backup).expect("a backup");

@@ -358,24 +358,6 @@ fn a_stated_schema_version_is_that_of_this_program() {
     assert!(fs::read(&path).unwrap() == bytes, "it was not changed");
 }
 
-/// Most rows of an older version are as those of this one, but not the members of its records. Versions 7 and 8 have the same
-/// members, but for an optional one.
-#[test]
-fn a_file_of_an_older_schema_version_is_not_taken_for_one_of_this_program() {
-    let directory = tempfile::tempdir().unwrap();
-    for version in ["v2", "v3", "v4", "v5", "v6"] {
-        let packed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rental-core/tests/fixtures/stores").join(version);
-        let packed = fs::read(packed.join("store.redb.lz4")).unwrap();
-        let path = directory.path().join(format!("{version}.redb"));
-        fs::write(&path, lz4_flex::block::decompress_size_prepended(&packed).unwrap()).unwrap();
-        lose_the_version(&path);
-        let bytes = fs::read(&path).unwrap();
-        let ran = repair(&path, &["--yes", "--schema-version", &SCHEMA_VERSION.to_string()]);
-        assert!(ran.code == Some(1) && ran.stderr.contains("are not as schema version"), "{version}: {ran:?}");
-        assert!(fs::read(&path).unwrap() == bytes, "{version} was changed");
-    }
-}
-
 #[test]
 fn a_lost_record_of_an_organization_does_not_make_a_right_schema_version_a_wrong_one() {
     let directory = tempfile::tempdir().unwrap();

@@ -7,7 +7,7 @@ use super::{Answer, Batch, Store};
 pub const SCHEMA_VERSION: u64 = 13;
 
 /// The oldest schema version that this program can upgrade.
-pub const OLDEST_VERSION: u64 = 2;
+pub const OLDEST_VERSION: u64 = 12;
 
 /// Checks that this program can use or upgrade a schema version.
 ///

@@ -1,6 +1,6 @@
-//! What the invoices of an organization bill, and what its credit notes credit. Objects of before version 6 get
-//! `amount_billed` and `invoice_ids` from it, and so does every object of an export, where invoices also get
-//! `amount_credited` and `credit_note_ids`.
+//! What the invoices of an organization bill, and what its credit notes credit. Every object of an export gets
+//! `amount_billed` and `invoice_ids` from it, and every invoice `amount_credited` and `credit_note_ids`, so that a file always
+//! agrees with itself.
 
 use super::members::Members;
 use crate::value::Money;
@@ -19,8 +19,6 @@ pub struct Billed {
     notes: HashMap<Uuid, (Vec<Uuid>, Money)>,
     /// The invoices that were read, void ones too.
     read: HashSet<Uuid>,
-    /// Objects that an invoice bills which cannot be read, with that invoice.
-    lost: HashMap<Uuid, Uuid>,
     is_sorted: bool,
 }
 
@@ -87,16 +85,6 @@ impl Billed {
         }
     }
 
-    /// Whether an invoice was read.
-    pub(super) fn has_read(&self, invoice: Uuid) -> bool {
-        self.read.contains(&invoice)
-    }
-
-    /// Adds an object that an invoice bills which cannot be read. Nobody knows how much: it counts as billed whole.
-    pub(super) fn add_lost(&mut self, source: Uuid, invoice: Uuid) {
-        self.lost.insert(source, invoice);
-    }
-
     /// Ends the adding.
     pub fn sort(&mut self) {
         self.lines.sort_unstable_by_key(|(source, invoice, _)| (*source, *invoice));
@@ -131,11 +119,8 @@ impl Billed {
         // What an invoice bills that is gone is not billed again.
         let named: Vec<Uuid> = value(members, "invoice_ids").unwrap_or_default();
         let gone = named.into_iter().filter(|invoice| !self.read.contains(invoice));
-        for (invoice, amount) in gone
-            .map(|invoice| (invoice, value(members, "amount_billed")))
-            .chain(self.lost.get(&id).map(|invoice| (*invoice, price(object, members))))
-        {
-            billed = billed.max(amount.unwrap_or_default());
+        for invoice in gone {
+            billed = billed.max(value(members, "amount_billed").unwrap_or_default());
             invoices.push(invoice);
         }
         invoices.sort_unstable();
@@ -147,13 +132,4 @@ impl Billed {
 
 fn value<T: DeserializeOwned>(members: &Members, name: &str) -> Option<T> {
     serde_json::from_str(members.get(name)?).ok()
-}
-
-/// What a toll or violation costs the customer.
-fn price(object: &str, members: &Members) -> Option<Money> {
-    if object == "toll" {
-        return value(members, "amount");
-    }
-    let due: Option<Money> = value(members, "amount_due");
-    due.filter(|due| !due.is_zero()).or_else(|| value(members, "payment_amount"))
 }

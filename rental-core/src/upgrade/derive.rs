@@ -30,8 +30,8 @@ pub(super) struct Rows {
     pub(super) state: Vec<(Key, Revision, Bytes)>,
 }
 
-/// The kinds of derived rows. A sweep removes those that belong to no record. No record has billing claims since version 6.
-pub(super) const DERIVED_TAGS: [Tag; 3] = [Tag::Billed, Tag::Hold, Tag::IndexEntry];
+/// The kinds of derived rows. A sweep removes those that belong to no record.
+pub(super) const DERIVED_TAGS: [Tag; 2] = [Tag::Hold, Tag::IndexEntry];
 
 /// Whether a key is that of a derived row.
 pub(super) fn is_derived(key: &Key) -> bool {

@@ -16,14 +16,14 @@
 //! continues from the marker and skips rows that are already written. If two servers upgrade at the same time, one of them
 //! gets [`Step::Overtaken`], reads the marker again and continues.
 //!
-//! A lift is idempotent. Steps are kept forever, never change after a release, and do not use the present resources.
+//! A lift is idempotent. The steps from [`OLDEST_VERSION`](crate::store::OLDEST_VERSION) on are kept. They never change after a release, and do not
+//! use the present resources.
 
 mod billed;
 mod changes;
 mod derive;
 mod description;
 mod marker;
-mod outbox;
 mod state;
 mod steps;
 mod submitted;

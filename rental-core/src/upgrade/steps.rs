@@ -1,36 +1,14 @@
 //! The list of all steps, and the lift of one object through them. A new step is a file in `steps/`, its lines here, and the
 //! number in [`SCHEMA_VERSION`].
 
-mod version_10;
-mod version_11;
-mod version_12;
 mod version_13;
-mod version_3;
-mod version_4;
-mod version_5;
-mod version_6;
-mod version_7;
-mod version_8;
-mod version_9;
 
 use super::{members::Members, version::Version};
 use crate::{schema::ResourceSpec, store::SCHEMA_VERSION};
 use sha2::{Digest, Sha256};
 
 /// All steps, in the order of their versions.
-const VERSIONS: &[Version] = &[
-    version_3::VERSION,
-    version_4::VERSION,
-    version_5::VERSION,
-    version_6::VERSION,
-    version_7::VERSION,
-    version_8::VERSION,
-    version_9::VERSION,
-    version_10::VERSION,
-    version_11::VERSION,
-    version_12::VERSION,
-    version_13::VERSION,
-];
+const VERSIONS: &[Version] = &[version_13::VERSION];
 /// The description of the present version.
 const PRESENT: &str = include_str!("../../schema/v13.json");
 

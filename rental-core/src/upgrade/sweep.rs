@@ -32,9 +32,6 @@ impl Upgrade<'_> {
             self.marker.resume_at = None;
         }
         let ended = self.marker.organization.is_none();
-        if ended && self.marker.from < 5 && !self.move_outbox_rows(window).await? {
-            return Ok(false);
-        }
         self.marker.swept = self.marker.organization.take().or(self.marker.swept);
         self.marker.expected.clear();
         self.marker.damage_here = false;
@@ -142,7 +139,6 @@ fn target(key: &Key) -> Option<Key> {
     let bytes = key.as_bytes();
     let organization = OrganizationId::from_slice(bytes.get(1..17)?)?;
     match Tag::of(*bytes.first()?)? {
-        Tag::Billed => None,
         Tag::Hold => Some(key::holder(organization, key::hold_parts(key)?.1)),
         _ => Some(key::record(organization, spec_of_tag(*bytes.get(17)?)?, key.id()?)),
     }

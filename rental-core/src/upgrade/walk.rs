@@ -1,7 +1,6 @@
 //! The walk over the records, from the position in the marker, in windows of several batches.
 
 use super::{
-    billed::Billed,
     derive,
     marker::{Marker, Phase},
     members::Members,
@@ -14,15 +13,15 @@ use super::{
 use crate::{
     error::Error,
     resources::{
-        Resource, invoice,
+        Resource,
         organization::{self, Organization, SYSTEM},
         spec_of_tag,
     },
-    rows::{Tag, key},
+    rows::Tag,
     schema::ResourceSpec,
     store::{
-        Batch, Key, Order, Pages, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, Store as _, Versioned, Write,
-        after, get_each, get_one, key_of, marks, move_behind, versioned,
+        Batch, Key, Order, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, Store as _, Versioned, Write, after,
+        get_each, get_one, key_of, marks, move_behind, versioned,
     },
     tasks::{Progress, Step},
     value::OrganizationId,
@@ -36,9 +35,6 @@ const PAGE: usize = 1024;
 /// Records after which a window is committed, even if few of them change.
 const WINDOW_RECORDS: u64 = 50_000;
 
-/// The schema version from which on the objects that invoices bill tell how much.
-const BILLED_SINCE: u64 = 6;
-
 /// An upgrade in progress.
 pub struct Upgrade<'s> {
     pub(super) store: WholePages<'s>,
@@ -49,8 +45,6 @@ pub struct Upgrade<'s> {
     page: VecDeque<Scanned>,
     /// The lifted record of the present organization, or why it cannot be read.
     context: Option<(OrganizationId, Result<Members, String>)>,
-    /// What the invoices of that organization bill.
-    billed: Billed,
     /// The number of derived rows in the present window, by the prefix of their keys in hex.
     pub(super) pending: HashMap<String, u64>,
     submitted: Submitted<'s>,
@@ -111,7 +105,6 @@ impl<'s> Upgrade<'s> {
             marker,
             page: VecDeque::new(),
             context: None,
-            billed: Billed::default(),
             pending: HashMap::new(),
             submitted: Submitted::to(store),
             claimed: HashSet::new(),
@@ -123,11 +116,6 @@ impl<'s> Upgrade<'s> {
         let Some(record) = get_one(store, &marks::upgrade()).await? else { return Ok(None) };
         let marker = Marker::read(&record).map_err(UpgradeError::Refused)?;
         Ok(Some(Self::new(store, Some(Progress::of(&record)), marker)))
-    }
-
-    /// Whether nothing is committed.
-    pub(super) fn is_trial(&self) -> bool {
-        self.row.is_none()
     }
 
     /// Limits batches to `rows` rows and windows to three batches, for tests of interruptions.
@@ -268,11 +256,7 @@ impl<'s> Upgrade<'s> {
             let key = key_of(&row).clone();
             match self.lifted(organization, row).await? {
                 Ok(one) => lifted.push(one),
-                Err(mut reason) => {
-                    let spec = parts(&key).map(|(spec, _)| spec.object);
-                    if self.marker.from < BILLED_SINCE && spec == Some(invoice::SPEC.object) {
-                        reason += "; the rentals that it bills count as not billed, so restore it before you bill that customer again";
-                    }
+                Err(reason) => {
                     self.marker.note(&key, &reason);
                     self.marker.damage_here = true;
                 }
@@ -323,9 +307,6 @@ impl<'s> Upgrade<'s> {
         };
         let mut members = Members::parse(&record.value)?;
         lift(self.marker.from, spec.object, &mut members, context)?;
-        if self.marker.from < BILLED_SINCE {
-            self.billed.fill(spec.object, id, &mut members)?;
-        }
         let changed = members.is_changed().then(|| Bytes::from(members.json()));
         let rows = derive::rows(organization, spec, id, changed.as_ref().unwrap_or(&record.value)).map_err(detail)?;
         Ok(Lifted { key: record.key, changed: changed.map(|value| (record.revision + 1, value)), rows })
@@ -351,39 +332,6 @@ impl<'s> Upgrade<'s> {
             }
         };
         self.context = Some((organization, members));
-        self.billed = Billed::default();
-        if self.marker.from < BILLED_SINCE && organization != SYSTEM {
-            let invoices = key::records(organization, &invoice::SPEC);
-            let span = Span { to: after(&invoices), from: invoices, order: Order::Ascending, follow: None };
-            let (mut pages, mut rows) = (Pages::of(&self.store, span, PAGE), Vec::new());
-            while let Some(page) = pages.next().await? {
-                yield_to_other_tasks().await;
-                page.iter().flatten().for_each(|record| self.billed.add(&record.value));
-                rows.extend(page.iter().filter_map(|row| key_of(row).id()).filter(|id| !self.billed.has_read(*id)));
-            }
-            if !rows.is_empty() {
-                self.find_lost(organization, &rows).await?;
-            }
-            self.billed.sort();
-        }
-        Ok(())
-    }
-}
-
-impl Upgrade<'_> {
-    /// Finds what these invoices bill, which cannot be read: programs of before version 6 wrote a claim for each toll and violation
-    /// that an invoice bills. They wrote none for rentals.
-    async fn find_lost(&mut self, organization: OrganizationId, invoices: &[Uuid]) -> Result<(), UpgradeError> {
-        let mut pages = Pages::of(&self.store, Span::under(key::billed_of(organization)), PAGE);
-        while let Some(page) = pages.next().await? {
-            yield_to_other_tasks().await;
-            for claim in page.iter().flatten() {
-                let (source, invoice) = (claim.key.id(), Uuid::from_slice(&claim.value).ok());
-                if let (Some(source), Some(invoice)) = (source, invoice.filter(|id| invoices.contains(id))) {
-                    self.billed.add_lost(source, invoice);
-                }
-            }
-        }
         Ok(())
     }
 }

@@ -46,13 +46,12 @@ impl Sizes {
 pub(super) struct Window {
     writes: Vec<Write>,
     bytes: usize,
-    is_closed: bool,
     sizes: Sizes,
 }
 
 impl Window {
     pub(super) fn new(sizes: Sizes) -> Self {
-        Self { writes: Vec::new(), bytes: 0, is_closed: false, sizes }
+        Self { writes: Vec::new(), bytes: 0, sizes }
     }
 
     pub(super) fn put(&mut self, key: Key, revision: Revision, value: Bytes, prior: Prior) {
@@ -65,13 +64,8 @@ impl Window {
         self.writes.push(Write::Delete(key));
     }
 
-    /// Makes the window count as full: what follows needs its rows in the store.
-    pub(super) fn close(&mut self) {
-        self.is_closed = true;
-    }
-
     pub(super) fn is_full(&self) -> bool {
-        self.is_closed || self.writes.len() >= self.sizes.window_rows || self.bytes >= self.sizes.window_bytes
+        self.writes.len() >= self.sizes.window_rows || self.bytes >= self.sizes.window_bytes
     }
 
     /// The changes in the order of their keys, in parts that each fit into a batch together with the marker.

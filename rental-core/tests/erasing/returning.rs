@@ -8,7 +8,7 @@ use rental_core::{
     erasing::{Erasure, missing_in},
     imports::{
         Counts,
-        organization::{Importer, Lines, end_line, first_line, inspect, line, spans},
+        organization::{HEAD_LINES, Importer, Lines, end_line, first_line, inspect, line, spans},
     },
     resources::{Resource, customer::Customer, organization::SYSTEM, to_json},
     store::{Batch, Commit, Prior, Record, Span, Store, Write, memory::Memory},
@@ -115,7 +115,7 @@ async fn run(store: &Arc<Memory>, world: &World, file: &str) -> Counts {
         Ok(())
     };
     let mut importer = importer.of_version(&inspection).erasing(&audit);
-    let lines = Lines::new(file.as_bytes()).skip(inspection.head).take(inspection.objects as usize);
+    let lines = Lines::new(file.as_bytes()).skip(HEAD_LINES).take(inspection.objects as usize);
     for line in lines {
         let (row, line) = line.unwrap();
         importer.line(row, &line).await.unwrap();

@@ -2,7 +2,7 @@
 
 use crate::{
     cluster::Cluster,
-    stores::{everything, fixture, memory, rows_of, same, upgrade, version_of, wait},
+    stores::{STORES, everything, fixture, memory, rows_of, same, strip, upgrade, version_of, wait},
 };
 use rental_core::{
     store::{
@@ -49,7 +49,7 @@ fn restored(cluster: &Cluster, directory: &str) -> String {
 fn postgres_equals_the_model() {
     let Some(cluster) = Cluster::shared() else { return };
     wait(async {
-        for directory in ["v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12"] {
+        for directory in STORES {
             let store = open(&restored(cluster, directory)).await;
             assert!(matches!(state(&store).await, Ok(State::Older(version)) if version == version_of(directory)));
             let before = everything(&store).await;
@@ -70,7 +70,7 @@ fn postgres_equals_the_model() {
 fn an_old_server_stops_with_a_clear_line() {
     let Some(cluster) = Cluster::shared() else { return };
     wait(async {
-        let url = restored(cluster, "v2");
+        let url = restored(cluster, "v12");
         let (old, new) = (open(&url).await, open(&url).await);
         let key = Key::from_bytes(b"zold");
         let write = |value: &'static [u8]| {
@@ -83,7 +83,7 @@ fn an_old_server_stops_with_a_clear_line() {
         let rows = everything(&new).await;
         let told = |error: StoreError| {
             let StoreError::Unavailable(text) = error else { panic!("{error:?}") };
-            assert!(text.contains("this server works with 2") && text.contains("start its new version"), "{text}");
+            assert!(text.contains("this server works with 12") && text.contains("start its new version"), "{text}");
         };
         told(old.commit(write(b"after")).await.unwrap_err());
         told(old.get(std::slice::from_ref(&key)).await.unwrap_err());
@@ -112,7 +112,7 @@ fn a_server_that_starts_while_another_one_upgrades_goes_on_with_the_new_version(
     let Some(cluster) = Cluster::shared() else { return };
     wait(async {
         for ask_for_marker in [false, true] {
-            let url = restored(cluster, "v2");
+            let url = restored(cluster, "v12");
             let (late, first) = (open(&url).await, open(&url).await);
             let upgrade = Upgrade::begin(&first).await.unwrap();
             if ask_for_marker {
@@ -131,10 +131,11 @@ fn a_server_that_starts_while_another_one_upgrades_goes_on_with_the_new_version(
 fn servers_that_upgrade_at_once_equal_one() {
     let Some(cluster) = Cluster::shared() else { return };
     wait(async {
-        let url = restored(cluster, "v2");
+        let url = restored(cluster, "v12");
         let (first, second) = (open(&url).await, open(&url).await);
+        strip(&first).await;
         let before = everything(&first).await;
-        let model = rental_core::store::memory::Memory::of_version(2);
+        let model = rental_core::store::memory::Memory::of_version(12);
         crate::stores::fill(&model, &before).await;
         upgrade(&model).await;
         let run = async |store: &Postgres| {
@@ -159,16 +160,17 @@ fn servers_that_upgrade_at_once_equal_one() {
     });
 }
 
-/// A store that is read into a database as version 2 is upgraded before anybody may open it.
+/// A store that is read into a database as version 12 is upgraded before anybody may open it.
 #[test]
 fn a_database_of_an_older_version_is_refused_until_it_is_upgraded() {
     let Some(cluster) = Cluster::shared() else { return };
     wait(async {
-        let url = restored(cluster, "v2");
+        let url = restored(cluster, "v12");
         let address = Address::parse(&url).unwrap();
         let refused = Postgres::open(&address, None, settings()).await.err().expect("it is refused").to_string();
-        assert!(refused.contains("schema version 2") && refused.contains("rental-cli store upgrade"), "{refused}");
+        assert!(refused.contains("schema version 12") && refused.contains("rental-cli store upgrade"), "{refused}");
         let store = open(&url).await;
+        strip(&store).await;
         let mut begun = Upgrade::begin(&store).await.unwrap().unwrap().in_batches_of(30);
         assert_eq!(begun.step().await, Ok(Step::Continue));
         drop(begun);
@@ -193,27 +195,27 @@ fn name(url: &str) -> String {
 #[test]
 fn a_file_and_a_database_become_the_same() {
     let Some(cluster) = Cluster::shared() else { return };
-    let rows = rows_of("v2-first");
-    let model = memory("v2-first", &rows);
+    let rows = rows_of("v12");
+    let model = memory("v12", &rows);
     wait(async {
         upgrade(&model).await;
         let url = cluster.database();
         let store = open(&url).await;
-        assert_eq!(store.change_version(SCHEMA_VERSION, 2, Batch::default()).await, Ok(true));
+        assert_eq!(store.change_version(SCHEMA_VERSION, 12, Batch::default()).await, Ok(true));
         crate::stores::fill(&store, &rows).await;
         upgrade(&store).await;
-        same(&everything(&store).await, &everything(&model).await, "v2-first");
+        same(&everything(&store).await, &everything(&model).await, "v12");
         store.close().await;
     });
 }
 
-/// The present version would be a guess: rows of version 2 would never be upgraded.
+/// The present version would be a guess: rows of version 12 would never be upgraded.
 #[test]
 fn rows_without_a_version_are_refused_and_get_none() {
     let Some(cluster) = Cluster::shared() else { return };
     wait(async {
         for damage in ["DELETE FROM rental.store", "DROP TABLE rental.store"] {
-            let url = restored(cluster, "v2");
+            let url = restored(cluster, "v12");
             let address = Address::parse(&url).unwrap();
             cluster.sql(&name(&url), damage);
             for _ in 0..2 {
@@ -228,11 +230,11 @@ fn rows_without_a_version_are_refused_and_get_none() {
             assert_eq!(tables, if damage.starts_with("DROP") { "2" } else { "3" });
         }
         // As the message says.
-        let url = restored(cluster, "v2");
+        let url = restored(cluster, "v12");
         cluster.sql(&name(&url), "DELETE FROM rental.store");
-        cluster.sql(&name(&url), "INSERT INTO rental.store (id, schema_version, commits) VALUES (1, 2, 0)");
+        cluster.sql(&name(&url), "INSERT INTO rental.store (id, schema_version, commits) VALUES (1, 12, 0)");
         let store = open(&url).await;
-        assert!(matches!(state(&store).await, Ok(State::Older(2))));
+        assert!(matches!(state(&store).await, Ok(State::Older(12))));
         store.close().await;
     });
 }

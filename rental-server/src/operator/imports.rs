@@ -22,7 +22,7 @@ use rental_core::{
     error::{Error, FieldCode, FieldError, FieldErrors},
     imports::{
         Counts, Overlay, RowOutcome,
-        organization::{Importer, Lines, inspect},
+        organization::{HEAD_LINES, Importer, Lines, inspect},
         recording::{CHUNK, Importable, Options, Recorder},
         statements::{Failed, Kind, Mapping, Parameter, Reader, Row, Settings, StatementRow},
     },
@@ -315,7 +315,7 @@ impl Import {
             importer = importer.erasing(&audit);
         }
         // The first lines describe the export and its organization, which exists already.
-        let lines = Lines::new(BufReader::new(again(file)?)).skip(inspection.head);
+        let lines = Lines::new(BufReader::new(again(file)?)).skip(HEAD_LINES);
         let objects = usize::try_from(inspection.objects).unwrap_or(usize::MAX);
         let all = || {
             for (done, line) in lines.take(objects).enumerate() {

@@ -19,16 +19,27 @@ use std::{
 const CACHE: usize = 64 << 20;
 
 fn fixture(name: &str) -> Vec<u8> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rental-core/tests/fixtures/stores/v2");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rental-core/tests/fixtures/stores/v12");
     let packed = fs::read(root.join(format!("{name}.lz4"))).expect("a fixture");
     lz4_flex::block::decompress_size_prepended(&packed).expect("it is packed")
 }
 
-/// A directory with the store of version 2 and its master key.
+/// A directory with the store of version 12 and its master key.
 pub(crate) fn older() -> tempfile::TempDir {
     let directory = tempfile::tempdir().expect("a directory");
     fs::write(directory.path().join("store.redb"), fixture("store.redb")).expect("a file");
     fs::write(directory.path().join("store.redb.master-key"), "07".repeat(32)).expect("a file");
+    directory
+}
+
+/// The same without index entries and holds, which the upgrade writes.
+fn with_much_to_write() -> tempfile::TempDir {
+    let directory = older();
+    let store = open(directory.path());
+    let derived = rows_of(&store).into_iter().filter(|row| matches!(row.key.as_bytes()[0], b'h' | b'i'));
+    let writes = derived.map(|row| Write::Delete(row.key)).collect();
+    wait(store.commit(Batch { checks: Vec::new(), writes })).expect("it is written");
+    store.close().expect("it closes");
     directory
 }
 
@@ -71,7 +82,7 @@ fn a_server_that_must_not_upgrade_says_what_to_do() {
         .expect("it runs");
     let told = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert_eq!(ran.status.code(), Some(1), "{told}");
-    assert!(told.contains("schema version 2") && told.contains("rental-cli store upgrade"), "{told}");
+    assert!(told.contains("schema version 12") && told.contains("rental-cli store upgrade"), "{told}");
     assert!(told.contains("--store-upgrade never"), "{told}");
     assert!(bytes() == before, "a refused file is not changed");
     let server = Server::start_on_file(directory.path(), &[]);
@@ -164,7 +175,7 @@ impl Upgrading {
             let told = ready.json();
             assert_eq!(
                 (&told["status"], &told["from"], &told["to"]),
-                (&"upgrading".into(), &2.into(), &SCHEMA_VERSION.into())
+                (&"upgrading".into(), &12.into(), &SCHEMA_VERSION.into())
             );
             let phases = ["checking", "counting", "upgrading"];
             assert!(told["phase"].as_str().is_some_and(|phase| phases.contains(&phase)), "{told}");
@@ -257,7 +268,7 @@ fn an_upgrade_that_is_killed_goes_on_at_the_next_start() {
         server.server.wait().expect("it ends");
         let store = open(directory);
         let State::Unfinished(marker) = wait(upgrade::state(&store)).expect("a state") else { return false };
-        assert_eq!((marker.from, marker.to), (2, SCHEMA_VERSION));
+        assert_eq!((marker.from, marker.to), (12, SCHEMA_VERSION));
         drop(store);
         let copy = older();
         fs::copy(directory.join("before.redb"), copy.path().join("store.redb")).expect("a copy");
@@ -312,7 +323,7 @@ fn a_disk_too_small_for_the_upgrade_is_noticed_before_it_begins() {
     let told = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert_eq!(ran.status.code(), Some(1), "{told}");
     assert!(told.contains("too small for the upgrade") && told.contains("nothing was changed"), "{told}");
-    assert_eq!(wait(open(disk.path()).version()), Ok(2));
+    assert_eq!(wait(open(disk.path()).version()), Ok(12));
     assert!(rows(disk.path()) == before);
 }
 
@@ -335,7 +346,7 @@ fn waits_for_a_person(store: &Path) {
 #[test]
 fn half_an_upgrade_that_lost_rows_waits_for_a_person() {
     const PAGE: usize = 4096;
-    let directory = older();
+    let directory = with_much_to_write();
     let store = open(directory.path());
     let mut upgrade = wait(Upgrade::begin(&store)).expect("it begins").expect("it is older").in_batches_of(30);
     assert_eq!(wait(upgrade.step()), Ok(Step::Continue));
@@ -352,7 +363,13 @@ fn half_an_upgrade_that_lost_rows_waits_for_a_person() {
     waits_for_a_person(&path);
 }
 
-/// A byte in a key of a page with rows, of an index entry, which the upgrade derives again.
+/// Where a byte of the key of an index entry is, which the upgrade derives again.
+fn place_of_an_entry(bytes: &[u8], directory: &Path) -> usize {
+    let entries: Vec<Record> = rows(directory).into_iter().filter(|row| row.key.as_bytes()[0] == b'i').collect();
+    let key = entries[entries.len() / 2].key.as_bytes();
+    18 + (0..bytes.len() - key.len()).rfind(|at| bytes[*at..].starts_with(key)).expect("the file has it")
+}
+
 #[test]
 fn a_file_with_a_flipped_bit_is_corrected_and_upgraded_and_one_that_lost_rows_waits_for_a_person() {
     let whole = older();
@@ -361,13 +378,14 @@ fn a_file_with_a_flipped_bit_is_corrected_and_upgraded_and_one_that_lost_rows_wa
     let store = directory.path().join("store.redb");
     open(directory.path()).close().expect("it closes");
     let mut bytes = fs::read(&store).expect("a file");
-    assert_eq!(bytes[341_522], 147);
-    bytes[341_522] = 204;
+    let at = place_of_an_entry(&bytes, directory.path());
+    let right = bytes[at];
+    bytes[at] ^= 0x5f;
     fs::write(&store, bytes).expect("a file");
     waits_for_a_person(&store);
     // One flipped bit is corrected.
     let mut bytes = fs::read(&store).expect("a file");
-    bytes[341_522] = 147 ^ 4;
+    bytes[at] = right ^ 4;
     fs::write(&store, bytes).expect("a file");
     let server = Server::start_on_file(directory.path(), &[]).expecting_errors("damaged");
     for words in ["the damaged file is kept as", "the store has schema version"] {

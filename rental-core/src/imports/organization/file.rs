@@ -17,6 +17,8 @@ use uuid::Uuid;
 
 /// Most bytes of a line. The longest object that the API accepts has a quarter of it.
 const MOST_LINE: u64 = 1 << 20;
+/// Lines before the objects: the schema version, and the organization.
+pub const HEAD_LINES: usize = 2;
 /// Most bytes of the last line.
 const MOST_END: usize = 256;
 
@@ -63,8 +65,6 @@ impl<R: BufRead> Iterator for Lines<R> {
 pub struct Inspection {
     /// The schema version of the objects.
     pub schema_version: u64,
-    /// Number of lines before the objects.
-    pub head: usize,
     /// The id of the exported organization.
     pub source: OrganizationId,
     /// The members of the exported organization, lifted to the present version.
@@ -82,12 +82,12 @@ struct Begin {
     schema_version: u64,
 }
 
-/// The schema version in the first line; `None` when the line is an object, as in a file of version 2.
-fn begin(line: &[u8]) -> Result<Option<u64>, Refused> {
+/// The schema version in the first line.
+fn begin(line: &[u8]) -> Result<u64, Refused> {
     let begin: Option<Begin> = serde_json::from_slice(line).ok().filter(|begin: &Begin| begin.object == BEGIN);
     match begin.map(|begin| begin.schema_version) {
-        None => Ok(None),
-        Some(version @ OLDEST_VERSION..=SCHEMA_VERSION) => Ok(Some(version)),
+        None => Err(Refused("its first line does not say its schema version; take a file as `rental-cli export` or GET .../export gives it".into())),
+        Some(version @ OLDEST_VERSION..=SCHEMA_VERSION) => Ok(version),
         Some(version) => Err(Refused(format!(
             "it was written with schema version {version}, and this server knows {OLDEST_VERSION} to {SCHEMA_VERSION}; import \
              it into a server of the version that wrote it, or a newer one"
@@ -124,13 +124,10 @@ pub fn inspect(from: impl BufRead, target: &Organization) -> Result<Inspection, 
                 "it goes on in line {row} after its last line, `{END}`; import one export at a time"
             ));
         }
-        if source.is_none()
-            && version.is_none()
-            && let Some(found) = begin(&line)?
-        {
-            version = Some(found);
-        } else if source.is_none() {
-            source = Some(head(&line, version.unwrap_or(OLDEST_VERSION), target)?);
+        if version.is_none() {
+            version = Some(begin(&line)?);
+        } else if let (None, Some(version)) = (&source, version) {
+            source = Some(head(&line, version, target)?);
         } else if let Some(told) = end(&line) {
             if told != lines {
                 return refuse(format!("it has {lines} lines before its last one, which says {told}; export it again"));
@@ -141,15 +138,13 @@ pub fn inspect(from: impl BufRead, target: &Organization) -> Result<Inspection, 
         }
         lines += u64::from(!ended);
     }
-    match source {
+    match version.zip(source) {
         None => refuse("it is empty; a file begins with the line of its organization".into()),
         Some(_) if !ended => refuse(format!("it was broken off: its last line, `{END}`, is missing; export it again")),
-        Some((source, organization)) => {
-            let head = 1 + usize::from(version.is_some());
-            let schema_version = version.unwrap_or(OLDEST_VERSION);
+        Some((schema_version, (source, organization))) => {
             billed.sort();
-            let (objects, billed) = (lines - head as u64, Arc::new(billed));
-            Ok(Inspection { schema_version, head, source, organization, objects, billed })
+            let (objects, billed) = (lines - HEAD_LINES as u64, Arc::new(billed));
+            Ok(Inspection { schema_version, source, organization, objects, billed })
         }
     }
 }
@@ -218,6 +213,7 @@ mod tests {
 
     #[track_caller]
     fn check(file: &str, expected: Result<u64, &str>) {
+        let file = super::super::first_line() + file;
         let found = inspect(file.as_bytes(), &Organization::system());
         match (found, expected) {
             (Ok(found), Ok(objects)) => assert_eq!(found.objects, objects, "{file}"),
@@ -228,52 +224,50 @@ mod tests {
 
     #[test]
     fn a_file_is_whole_when_its_last_line_counts_the_others() {
-        check(&format!("{HEAD}\n{}", end_line(1)), Ok(0));
-        check(&format!("{HEAD}\r\n\n{{}}\n[\n  {}", end_line(3)), Ok(2));
-        check(&format!("{HEAD}\n{}", end_line(2)), Err("has 1 lines before its last one, which says 2"));
+        check(&format!("{HEAD}\n{}", end_line(2)), Ok(0));
+        check(&format!("{HEAD}\r\n\n{{}}\n[\n  {}", end_line(4)), Ok(2));
+        check(&format!("{HEAD}\n{}", end_line(3)), Err("has 2 lines before its last one, which says 3"));
         check(&format!("{HEAD}\n{{}}"), Err("broken off"));
-        check(&format!("{HEAD}\n{}{{}}", end_line(1)), Err("goes on in line 3"));
+        check(&format!("{HEAD}\n{}{{}}", end_line(2)), Err("goes on in line 4"));
         check("", Err("is empty"));
-        let begin = super::super::first_line();
-        check(&format!("{begin}{HEAD}\n{{}}\n{}", end_line(3)), Ok(1));
-        check(&format!("{begin}{begin}{HEAD}\n{}", end_line(3)), Err("first line is no organization"));
-        check(&format!("{begin}{}", end_line(1)), Err("no organization"));
+        check(&format!("{}{HEAD}\n{}", super::super::first_line(), end_line(3)), Err("first line is no organization"));
+        check(&end_line(1), Err("no organization"));
     }
 
     #[test]
     fn a_file_begins_with_an_organization_of_the_same_currency() {
         for first in ["{}", "plate,state", "\u{feff}{}", "[]", "{\"object\":\"organization\"}"] {
-            check(&format!("{first}\n{}", end_line(1)), Err("first line is no organization"));
+            check(&format!("{first}\n{}", end_line(2)), Err("first line is no organization"));
         }
-        check(&format!("{}\n{}", HEAD.replace("\"organization\"", "\"vehicle\""), end_line(1)), Err("is not `organ"));
-        check(&format!("{}\n{}", HEAD.replace("USD", "EUR"), end_line(1)), Err("amounts are in EUR"));
-        check(&format!("{}\n{}", HEAD.replace("\"pro\"", "\"gold\""), end_line(1)), Err("`plan` must be one of"));
+        check(&format!("{}\n{}", HEAD.replace("\"organization\"", "\"vehicle\""), end_line(2)), Err("is not `organ"));
+        check(&format!("{}\n{}", HEAD.replace("USD", "EUR"), end_line(2)), Err("amounts are in EUR"));
+        check(&format!("{}\n{}", HEAD.replace("\"pro\"", "\"gold\""), end_line(2)), Err("`plan` must be one of"));
     }
 
     #[test]
     fn the_first_line_tells_the_version() {
-        let of =
-            |version: u64| format!("{{\"object\":\"export\",\"schema_version\":{version}}}\n{HEAD}\n{}", end_line(2));
-        let inspected =
-            |file: &str| inspect(file.as_bytes(), &Organization::system()).map(|found| found.schema_version);
-        assert_eq!(inspected(&format!("{HEAD}\n{}", end_line(1))).ok(), Some(2));
-        assert_eq!(inspected(&of(SCHEMA_VERSION)).ok(), Some(SCHEMA_VERSION));
-        check(&of(1), Err("written with schema version 1"));
-        check(&of(SCHEMA_VERSION + 1), Err("or a newer one"));
-    }
-
-    #[test]
-    fn an_organization_without_a_time_zone_is_one_of_before() {
-        let head = HEAD.replace("\"time_zone\":\"America/New_York\",", "");
-        check(&format!("{head}\n{}", end_line(1)), Ok(0));
-        check(&format!("{}{head}\n{}", super::super::first_line(), end_line(2)), Err("`time_zone` is required"));
+        let of = |first: &str| {
+            let file = format!("{first}\n{HEAD}\n{}", end_line(2));
+            inspect(file.as_bytes(), &Organization::system())
+                .map(|found| found.schema_version)
+                .map_err(|why| why.to_string())
+        };
+        let begin = |version: u64| format!("{{\"object\":\"export\",\"schema_version\":{version}}}");
+        assert_eq!(of(&begin(SCHEMA_VERSION)), Ok(SCHEMA_VERSION));
+        for (first, told) in [
+            (begin(OLDEST_VERSION - 1), "written with schema version 11"),
+            (begin(SCHEMA_VERSION + 1), "or a newer one"),
+            (HEAD.to_owned(), "does not say its schema version"),
+        ] {
+            assert!(of(&first).is_err_and(|why| why.contains(told)), "{first}");
+        }
     }
 
     #[test]
     fn a_line_has_a_bound() {
-        check(&format!("{HEAD}\n{}", "x".repeat(2 << 20)), Err("line 2 is longer"));
+        check(&format!("{HEAD}\n{}", "x".repeat(2 << 20)), Err("line 3 is longer"));
         let just = "x".repeat((MOST_LINE - 1) as usize);
-        check(&format!("{HEAD}\n{just}\n{}", end_line(2)), Ok(1));
+        check(&format!("{HEAD}\n{just}\n{}", end_line(3)), Ok(1));
     }
 
     fn end_line(lines: u64) -> String {

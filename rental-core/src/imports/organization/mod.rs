@@ -1,6 +1,6 @@
 //! The export of an organization as lines of JSON, and the import of such lines.
 //!
-//! The first line contains the schema version of the file; a file of version 2 has no such line. The organization, the
+//! The first line contains the schema version of the file. The organization, the
 //! list of its erased people and its objects follow, each after the objects that it refers to. The last line contains the number of lines before it, which
 //! detects a truncated file. Objects of an older version are lifted as in an upgrade ([`crate::upgrade`]). An imported
 //! object keeps its id and its times. Its revision starts at 1, and it emits no event. Its derived rows (holds, identities,
@@ -15,7 +15,7 @@ mod object;
 
 pub use contents::{Contents, Counting, contents};
 pub use erased::AuditErasing;
-pub use file::{Inspection, Lines, inspect};
+pub use file::{HEAD_LINES, Inspection, Lines, inspect};
 pub use importer::{CHUNK, Importer};
 
 use crate::{

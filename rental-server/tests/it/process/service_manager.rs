@@ -110,6 +110,6 @@ fn the_service_manager_waits_longer_while_a_store_is_upgraded() {
     let first = manager.told();
     let lines: Vec<&str> = first.lines().collect();
     assert_eq!(lines[0], "EXTEND_TIMEOUT_USEC=120000000");
-    assert!(lines[1].starts_with("STATUS=upgrading the store from schema version 2 to "), "{first}");
+    assert!(lines[1].starts_with("STATUS=upgrading the store from schema version 12 to "), "{first}");
     assert!(manager.told().starts_with("READY=1\n"));
 }

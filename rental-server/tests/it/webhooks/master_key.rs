@@ -6,6 +6,10 @@ use crate::support::{
     Organization, Server, database, ended,
     receiver::{Receiver, Seen},
 };
+use rental_core::{
+    rows::{Marker, Row},
+    store::{Batch, Store as _, Write, redb::Redb},
+};
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -148,21 +152,27 @@ fn after_a_replaced_key_a_rotation_with_the_default_overlap_brings_each_endpoint
     assert_eq!(seen.header("Service-Signature"), signed(&seen, &[&new]));
 }
 
-/// A directory with the store of version 3, and this key in the file beside it.
-fn version_3(key: &str) -> tempfile::TempDir {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rental-core/tests/fixtures/stores/v3/store.redb.lz4");
+/// A directory with a store that has lost the fingerprint of its key, and this key in the file beside it.
+fn without_fingerprint(key: &str) -> tempfile::TempDir {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rental-core/tests/fixtures/stores/v12/store.redb.lz4");
     let packed = fs::read(root).expect("a fixture");
     let directory = tempfile::tempdir().expect("a directory");
     let store = lz4_flex::block::decompress_size_prepended(&packed).expect("it is packed");
-    fs::write(directory.path().join("store.redb"), store).expect("a file");
+    let path = directory.path().join("store.redb");
+    fs::write(&path, store).expect("a file");
+    let store = Redb::open_any_version(&path, 8 << 20).expect("it opens");
+    let writes = vec![Write::Delete(Row::Marker(Marker::MasterKey).encode())];
+    let committed = store.commit(Batch { checks: Vec::new(), writes });
+    tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(committed).expect("it commits");
+    store.close().expect("it closes");
     fs::write(key_file(directory.path()), key).expect("a file");
     directory
 }
 
 #[test]
-fn a_store_of_version_3_takes_the_key_that_opens_its_secrets_and_refuses_any_other() {
+fn a_store_without_fingerprint_takes_the_key_that_opens_its_secrets_and_refuses_any_other() {
     let [right, wrong] = ["07", "08"].map(|pair| pair.repeat(32));
-    let directory = version_3(&wrong);
+    let directory = without_fingerprint(&wrong);
     let told = refusal(directory.path(), &[]);
     assert!(told.contains("does not open the secrets of") && told.contains("--replace-master-key"), "{told}");
     fs::remove_file(key_file(directory.path())).expect("a file");
