@@ -8,7 +8,6 @@ use crate::{
         serving::{MAX_HEAD, Shared, answer, must_close, to_its_end},
         tls::HTTP2,
         traffic::Traffic,
-        whole_lines::WholeLines,
     },
     shares::Share,
 };
@@ -93,7 +92,6 @@ async fn http1<S: Service, I: AsyncRead + AsyncWrite + Send + Unpin>(
     builder.header_read_timeout(None).max_headers(MAX_HEADERS).max_buf_size(MAX_HEAD);
     // A client that has sent its request may close its sending half and still wait for the response (RFC 9112, 9.6).
     builder.half_close(true);
-    let stream = WholeLines::new(stream);
     let serving = pin!(builder.serve_connection(TokioIo::new(stream), answers));
     to_its_end(serving, |serving| serving.graceful_shutdown(), &traffic, shared.drained).await;
 }

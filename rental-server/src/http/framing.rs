@@ -1,5 +1,5 @@
-//! Refuses heads that a proxy in front of the server may read in another way. What a head no longer shows once hyper has
-//! parsed it, `whole_lines.rs` refuses.
+//! Refuses heads that a proxy in front of the server may read in another way, as hyper has parsed them. `docs/security.md` says what
+//! hyper takes.
 
 use crate::http::{call::Call, problem::Problem};
 use std::net::Ipv6Addr;

@@ -1,7 +1,6 @@
 //! HTTP: the accept loop and the handling of one request. warp, hyper and status codes appear in this folder only.
 
 pub(crate) mod call;
-mod chunks;
 mod client_address;
 mod closing;
 mod connection;
@@ -23,7 +22,6 @@ pub(crate) mod tls;
 mod traffic;
 mod unread;
 pub(crate) mod upgrading;
-mod whole_lines;
 
 /// Names of HTTP that handlers use.
 pub(crate) use warp::http::{HeaderName, Method, header};
