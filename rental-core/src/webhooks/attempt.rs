@@ -8,6 +8,7 @@ use crate::{
     value::Timestamp,
 };
 use serde::{Deserialize, Serialize};
+use std::time::UNIX_EPOCH;
 
 /// Number of consecutive failures, across all events, that disable an endpoint (spec, Retries 3).
 pub const DISABLE_AFTER: u32 = 20;
@@ -62,7 +63,7 @@ pub enum Ending {
     Answered {
         /// HTTP status of the response.
         status: u16,
-        /// The header `Retry-After` in seconds, if it is a number.
+        /// Seconds that the header `Retry-After` asks to wait, see [`retry_after`].
         retry_after: Option<u64>,
     },
     /// There was no valid response.
@@ -238,6 +239,16 @@ impl Delivery {
     }
 }
 
+/// Seconds from `now` that a header `Retry-After` asks to wait: a number or a date of HTTP (RFC 9110, 10.2.3). `None` if it is neither.
+#[must_use]
+pub fn retry_after(header: &str, now: Timestamp) -> Option<u64> {
+    let header = header.trim();
+    header.parse().ok().or_else(|| {
+        let date = httpdate::parse_http_date(header).ok()?.duration_since(UNIX_EPOCH).ok()?.as_secs();
+        Some((date * 1000).saturating_sub(now.millis()).div_ceil(1000))
+    })
+}
+
 /// The delay that `Retry-After` of a 429 or 503 asks for, in milliseconds. It can only make the scheduled delay longer.
 fn asked_delay(ending: &Ending) -> i64 {
     match ending {
@@ -325,6 +336,25 @@ mod tests {
         // It began at the seventh failure of an earlier streak, which a success ended.
         assert_eq!(fail(Streak { failures: 3, at_begin: 7 }).failures, 4);
         assert_eq!(fail(Streak { failures: 10, at_begin: 15 }).failures, 10);
+    }
+
+    #[test]
+    fn retry_after_is_a_number_of_seconds_or_a_date() {
+        let now = Timestamp::parse("1994-11-06T08:49:00.500Z").unwrap();
+        for (header, seconds) in [
+            ("120", Some(120)),
+            (" 0 ", Some(0)),
+            ("Sun, 06 Nov 1994 08:50:37 GMT", Some(97)),
+            ("Sunday, 06-Nov-94 08:50:37 GMT", Some(97)),
+            ("Sun Nov  6 08:50:37 1994", Some(97)),
+            ("Sun, 06 Nov 1994 08:00:00 GMT", Some(0)),
+            ("Sat, 06 Nov 2094 08:00:00 GMT", Some(3_155_757_060)),
+            ("-5", None),
+            ("soon", None),
+            ("1994-11-06T08:50:37Z", None),
+        ] {
+            assert_eq!(retry_after(header, now), seconds, "{header}");
+        }
     }
 
     #[test]

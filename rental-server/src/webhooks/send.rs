@@ -22,7 +22,7 @@ use rental_core::{
     resources::delivery::{Attempt, EXCERPT},
     value::EventId,
     webhooks::{
-        attempt::{Ending, Failure},
+        attempt::{Ending, Failure, retry_after},
         target,
     },
 };
@@ -128,8 +128,8 @@ impl Sender {
             outcome => outcome,
         };
         let response = self.head(response, message.url).await?;
-        let retry_after =
-            response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+        let asked = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+        let retry_after = asked.and_then(|asked| retry_after(asked, edge::now()));
         let ending = Ending::Answered { status: response.status().as_u16(), retry_after };
         match excerpt(response).await {
             Ok(excerpt) => Ok((ending, excerpt)),
