@@ -4,7 +4,8 @@
 //! what counts is the row, which is read before each reading. All rows are read at the start, page by page, and now and then.
 //!
 //! Every server does this. Where several share a store, each reading is done by one of them. Readings are made side by side, so
-//! a calendar that does not answer delays no other one, and an organization has a few of the places at most.
+//! a calendar that does not answer delays no other one, and an organization has a few of the places at most. An organization whose
+//! calendar was parsed rests for a multiple of that time, whoever polls: its calendars get a tenth of a processor at most.
 
 mod schedule;
 
@@ -23,7 +24,7 @@ use futures_util::{
     stream::{FuturesUnordered, StreamExt as _},
 };
 use rental_core::{
-    calendars::{Reading, read_calendar},
+    calendars::{ExternalCalendar, Reading, read_calendar},
     error::Error,
     operations::{
         calendar_feed_counts::count,
@@ -38,7 +39,10 @@ use rental_core::{
 use schedule::Schedule;
 use std::{
     collections::HashMap,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 use tokio::task::JoinHandle;
@@ -64,8 +68,8 @@ const PAGE: usize = 500;
 const MOST_READINGS: usize = 16;
 /// Most readings of one organization at a time.
 const MOST_OF_ONE: usize = 4;
-/// Time to parse one calendar.
-const PARSING: Duration = Duration::from_secs(5);
+/// An organization begins no reading for so many times the time that parsing its last calendar took.
+const REST: u32 = 10;
 
 /// Starts the background task, unless this server asks no others (`--no-webhooks`). It can be aborted at any time: another server, or
 /// the next start, reads the feed later.
@@ -94,9 +98,20 @@ async fn count_for_ever(app: Arc<App>) {
 /// The readings in progress. Dropping them aborts them.
 #[derive(Default)]
 struct Readings {
-    running: FuturesUnordered<BoxFuture<'static, (Feed, Option<Timestamp>)>>,
+    running: FuturesUnordered<BoxFuture<'static, Ended>>,
     /// Those in progress, and whether somebody changed the feed since they began.
     by_feed: HashMap<Feed, bool>,
+    /// Until when organizations rest, since the start of this server.
+    resting: HashMap<OrganizationId, Duration>,
+}
+
+/// A reading that has ended.
+struct Ended {
+    feed: Feed,
+    /// When the feed is due next, unless it is gone.
+    next: Option<Timestamp>,
+    /// How long its calendar was parsed.
+    parsing: Duration,
 }
 
 impl Readings {
@@ -114,8 +129,18 @@ impl Readings {
         }
     }
 
-    /// A reading has ended. The feed is due next at this time, unless it is gone.
-    fn ended(&mut self, schedule: &mut Schedule, feed: Feed, next: Option<Timestamp>) {
+    /// How long an organization still rests, `since_start` of this server.
+    fn rest(&self, organization: OrganizationId, since_start: Duration) -> Option<Duration> {
+        self.resting.get(&organization)?.checked_sub(since_start).filter(|rest| !rest.is_zero())
+    }
+
+    /// A reading has ended.
+    fn ended(&mut self, schedule: &mut Schedule, ended: Ended, since_start: Duration) {
+        let Ended { feed, next, parsing } = ended;
+        self.resting.retain(|_, until| *until > since_start);
+        if !parsing.is_zero() {
+            *self.resting.entry(feed.0).or_insert(since_start) += parsing * REST;
+        }
         let was_changed = self.by_feed.remove(&feed) == Some(true);
         if let Some(at) = if was_changed { Some(edge::now()) } else { next } {
             schedule.set(feed, at);
@@ -148,7 +173,7 @@ async fn run(app: Arc<App>) {
                 Some(feeds) => feeds.into_iter().for_each(|feed| readings.changed(&mut schedule, feed)),
                 None => rows = all_rows(),
             },
-            Some((feed, next)) = readings.running.next() => readings.ended(&mut schedule, feed, next),
+            Some(ended) = readings.running.next() => readings.ended(&mut schedule, ended, since_start(&app)),
         }
     }
 }
@@ -176,11 +201,13 @@ async fn one_page(
 fn begin_due(app: &Arc<App>, schedule: &mut Schedule, readings: &mut Readings) -> Duration {
     let (now, mut begun, mut pause) = (edge::now(), Vec::new(), LOOK);
     for feed in schedule.due(now) {
-        if readings.has_place(feed.0) {
+        if let Some(rest) = readings.rest(feed.0, since_start(app)) {
+            pause = pause.min(rest);
+        } else if readings.has_place(feed.0) {
             readings.by_feed.insert(feed, false);
             begun.push(feed);
         } else {
-            pause = LOOK_AGAIN;
+            pause = pause.min(LOOK_AGAIN);
             if readings.by_feed.len() >= MOST_READINGS {
                 break;
             }
@@ -189,15 +216,24 @@ fn begin_due(app: &Arc<App>, schedule: &mut Schedule, readings: &mut Readings) -
     for feed in begun {
         schedule.remove(feed);
         let app = Arc::clone(app);
-        readings.running.push(Box::pin(async move { (feed, attempt(&app, feed).await) }));
+        readings.running.push(Box::pin(async move {
+            let parsing = AtomicU64::new(0);
+            let next = attempt(&app, feed, &parsing).await;
+            Ended { feed, next, parsing: Duration::from_nanos(parsing.into_inner()) }
+        }));
     }
     schedule.next_after(now).map_or(pause, |wait| pause.min(wait))
 }
 
-/// Reads a feed if it is due. Returns when it is due next, unless its row is gone or damaged.
-async fn attempt(app: &Arc<App>, feed: Feed) -> Option<Timestamp> {
+fn since_start(app: &App) -> Duration {
+    Duration::from_nanos(app.nanos_since_start())
+}
+
+/// Reads a feed if it is due. Returns when it is due next, unless its row is gone or damaged. Sets the nanoseconds in which its
+/// calendar was parsed.
+async fn attempt(app: &Arc<App>, feed: Feed, parsing: &AtomicU64) -> Option<Timestamp> {
     // The other feeds go on.
-    match catch_panic(one(app, feed)).await {
+    match catch_panic(one(app, feed, parsing)).await {
         Ok(Ok(next)) => return next,
         Ok(Err(error)) => tracing::warn!(?error, feed = %feed.1, "a calendar feed was not read; trying again later"),
         Err(_) => tracing::error!(feed = %feed.1, "reading a calendar feed panicked; trying again later"),
@@ -205,7 +241,7 @@ async fn attempt(app: &Arc<App>, feed: Feed) -> Option<Timestamp> {
     Some(later(LOOK))
 }
 
-async fn one(app: &Arc<App>, (organization, feed): Feed) -> Result<Option<Timestamp>, Error> {
+async fn one(app: &Arc<App>, (organization, feed): Feed, parsing: &AtomicU64) -> Result<Option<Timestamp>, Error> {
     let place = key::calendar_feed(organization, feed);
     let present = || async {
         let row = app.hooks.damaged.skip(get_one(app.store(), &place).await.map_err(Error::from))?;
@@ -219,7 +255,7 @@ async fn one(app: &Arc<App>, (organization, feed): Feed) -> Result<Option<Timest
     }
     let taken = app.hooks.damaged.skip(calendar_feeds::take(app.store(), &row, edge::now()).await)?.flatten();
     if let Some(taken) = &taken {
-        let outcome = read(app, taken).await;
+        let outcome = read(app, taken, parsing).await;
         calendar_feeds::finish_reading(app.store(), &Clock, taken, outcome).await?;
     }
     let next = present().await?.map(|(_, at)| at);
@@ -233,8 +269,8 @@ fn later(pause: Duration) -> Timestamp {
 }
 
 /// Reads a calendar, and makes the blocks what it says. The error is for people, and never has the address.
-async fn read(app: &Arc<App>, taken: &Taken) -> Outcome {
-    let (mut events, mut tag) = (Vec::new(), None);
+async fn read(app: &Arc<App>, taken: &Taken, parsing: &AtomicU64) -> Outcome {
+    let (mut calendar, mut tag) = (ExternalCalendar::default(), None);
     if taken.feed.is_some() {
         let url = address(app, taken)?;
         let body = match app.hooks.download(&url, taken.etag(edge::now())).await? {
@@ -245,13 +281,15 @@ async fn read(app: &Arc<App>, taken: &Taken) -> Outcome {
             }
         };
         let (zone, window) = (taken.organization.time_zone, calendar_feeds::window(&taken.organization, edge::now()));
-        let (clock, begun) = (Arc::clone(app), app.nanos_since_start());
+        let clock = Arc::clone(app);
         let parsed = tokio::task::spawn_blocking(move || {
-            let goes_on = || Duration::from_nanos(clock.nanos_since_start().saturating_sub(begun)) < PARSING;
-            read_calendar(&body, &Reading { zone, window, goes_on: &goes_on })
+            let begun = clock.nanos_since_start();
+            let parsed = read_calendar(&body, &Reading { zone, window });
+            (parsed, clock.nanos_since_start().saturating_sub(begun))
         });
-        let parsed = parsed.await.map_err(|_| "it cannot be parsed".to_owned()).and_then(|parsed| parsed);
-        events = parsed.map_err(|why| format!("The calendar cannot be read: {why}. Nothing was changed."))?;
+        let (parsed, took) = parsed.await.unwrap_or_else(|_| (Err("it cannot be parsed".to_owned()), 0));
+        parsing.store(took, Ordering::Relaxed);
+        calendar = parsed.map_err(|why| format!("The calendar cannot be read: {why}. Nothing was changed."))?;
     }
     let within_space = WithinSpace { store: app.store(), space: &app.hooks.space };
     let within = WithinQuota {
@@ -261,7 +299,7 @@ async fn read(app: &Arc<App>, taken: &Taken) -> Outcome {
         exceeded: OnceLock::new(),
     };
     let mut damaged = Vec::new();
-    let synced = calendar_sync::sync(&within, &Clock, taken, &events, &mut damaged).await;
+    let synced = calendar_sync::sync(&within, &Clock, taken, &calendar, &mut damaged).await;
     damaged.iter().for_each(|row| app.hooks.damaged.note(row));
     match synced {
         Ok(synced) => Ok((Some(synced), tag)),
@@ -310,5 +348,21 @@ mod tests {
             let of_one = readings.by_feed.keys().filter(|(one, _)| *one == organization).count();
             assert!(of_one <= MOST_OF_ONE && readings.by_feed.len() <= MOST_READINGS);
         }
+    }
+
+    /// Whatever is polled, and however many feeds it has.
+    #[test]
+    fn an_organization_rests_ten_times_as_long_as_its_calendars_were_parsed() {
+        let (mut readings, mut schedule) = (Readings::default(), Schedule::default());
+        let [one, other] = [1, 2].map(OrganizationId::from_u128);
+        let (begun, millis) = (Duration::from_secs(100), Duration::from_millis);
+        for feed in 0..2 {
+            let feed = (one, CalendarFeedId::from_u128(feed));
+            readings.by_feed.insert(feed, true);
+            readings.ended(&mut schedule, Ended { feed, next: None, parsing: millis(40) }, begun);
+        }
+        assert_eq!((readings.rest(one, begun), readings.rest(other, begun)), (Some(millis(800)), None));
+        assert_eq!(readings.rest(one, begun + millis(300)), Some(millis(500)));
+        assert_eq!(readings.rest(one, begun + millis(800)), None);
     }
 }

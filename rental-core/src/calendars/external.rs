@@ -1,82 +1,60 @@
-//! Reads calendars of others (RFC 5545): text becomes the days that their events take. `calcard` parses the text and expands
-//! recurrences.
+//! Reads calendars of others (RFC 5545): text becomes the days that their events take. `calcard` parses the text.
 //!
-//! A calendar is taken whole or not at all: when anything in it cannot be read, the error says what, and nothing follows.
+//! An event that cannot be read is left out and named, and the others are taken. A calendar that is cut off, broken, or takes too
+//! much work is refused whole.
 
 mod lines;
 mod reading;
 mod rules;
 mod series;
 mod times;
+mod zones;
 
-pub use reading::{MOST_EVENTS, Reading};
+pub use reading::{ExternalCalendar, ExternalEvent, MOST_EVENTS, Reading};
 
-use super::OWN_DOMAIN;
-use crate::value::Date;
 use calcard::{
     Entry as Parsed, Parser,
     icalendar::{
         ICalendar, ICalendarComponentType as Component, ICalendarMethod, ICalendarProperty as Property, ICalendarValue,
     },
 };
-use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
-use reading::short;
+use reading::{Broken, Steps, name_of, named, short};
 use series::{Event, Occurrence};
-use sha2::{Digest, Sha256};
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 use times::Zones;
 
 /// Most bytes of a calendar.
 pub const MOST_BYTES: usize = 2 << 20;
 /// Most characters of a summary that are kept.
 const LONGEST_SUMMARY: usize = 120;
-/// Longest UID that is kept as it is. Of a longer one, and of one with control characters, a hash is kept.
-const LONGEST_UID: usize = 150;
 
-/// The days of an event.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct ExternalEvent {
-    /// Names the event, and the occurrence of one that recurs. The same at each reading.
-    pub uid: String,
-    /// The first day.
-    pub start: Date,
-    /// The day on which the vehicle is free again, on or after the first day.
-    pub end: Date,
-    /// What the event is called, shortened.
-    pub summary: String,
-}
-
-impl ExternalEvent {
-    /// What the event is named if a calendar of this program has it, such as `rental-ID`.
-    #[must_use]
-    pub fn own_name(&self) -> Option<&str> {
-        self.uid.strip_suffix(OWN_DOMAIN)?.strip_suffix('@')
-    }
-}
-
-/// Reads a calendar. The events are in the order of their first days, and no UID is there twice.
+/// Reads a calendar.
 ///
 /// # Errors
 /// A sentence for people that says why it cannot be read.
-pub fn read_calendar(bytes: &[u8], reading: &Reading<'_>) -> Result<Vec<ExternalEvent>, String> {
+pub fn read_calendar(bytes: &[u8], reading: &Reading) -> Result<ExternalCalendar, String> {
     if bytes.len() > MOST_BYTES {
         return Err(format!("it is larger than {MOST_BYTES} bytes"));
     }
     let text = text_of(bytes).ok_or("it is not text in UTF-8")?;
     let whole = checked(&text)?;
-    let text = lines::reduced(whole)?;
+    let reduced = lines::reduced(whole)?;
     check_not_silent(whole)?;
-    let (mut parser, mut found) = (Parser::new(&text), BTreeMap::new());
+    let (mut parser, mut lines) = (Parser::new(&reduced.text), reduced.events.iter().copied());
+    let mut found = Found::of(reading);
     loop {
         match parser.entry() {
-            Parsed::ICalendar(calendar) => of_calendar(&calendar, reading, &mut found)?,
+            Parsed::ICalendar(calendar) => found.add_calendar(&calendar, &mut lines)?,
             Parsed::Eof => break,
             _ => return Err("it cannot be parsed: it is broken".into()),
         }
     }
-    let mut all: Vec<ExternalEvent> = found.into_values().collect();
-    all.sort_by(|one, other| (one.start, &one.uid).cmp(&(other.start, &other.uid)));
-    Ok(all)
+    let mut events: Vec<ExternalEvent> = found.events.into_values().collect();
+    events.sort_by(|one, other| (one.start, &one.uid).cmp(&(other.start, &other.uid)));
+    Ok(ExternalCalendar { events, left_out: found.left_out.into_iter().collect(), problems: found.problems })
 }
 
 /// The bytes as text. Programs that count bytes fold lines in the middle of a letter (RFC 5545, 3.1), so the folds are taken out
@@ -134,72 +112,91 @@ fn check_not_silent(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Adds the events of one calendar.
-fn of_calendar(
-    calendar: &ICalendar,
-    reading: &Reading<'_>,
-    found: &mut BTreeMap<String, ExternalEvent>,
-) -> Result<(), String> {
-    let zones = Zones::of(calendar, reading)?;
-    let cancels = calendar.components.iter().filter(|one| one.component_type == Component::VCalendar).any(|one| {
-        let method = one.property(&Property::Method).and_then(|entry| entry.values.first());
-        matches!(method, Some(ICalendarValue::Method(ICalendarMethod::Cancel)))
-    });
-    if cancels {
-        return Ok(());
+/// What was found so far.
+struct Found<'r> {
+    reading: &'r Reading,
+    steps: Steps,
+    events: BTreeMap<String, ExternalEvent>,
+    left_out: BTreeSet<String>,
+    problems: Vec<String>,
+}
+
+impl<'r> Found<'r> {
+    fn of(reading: &'r Reading) -> Self {
+        let (steps, events) = (Steps::default(), BTreeMap::new());
+        Self { reading, steps, events, left_out: BTreeSet::new(), problems: Vec::new() }
     }
-    let mut groups: BTreeMap<&str, Vec<Event<'_>>> = BTreeMap::new();
-    for event in calendar.components.iter().filter(|one| one.component_type == Component::VEvent) {
-        zones.goes_on()?;
-        groups.entry(event.uid().unwrap_or_default()).or_default().push(Event::of(event, &zones)?);
+
+    /// Adds the events of one calendar, which begin in these lines.
+    fn add_calendar(&mut self, calendar: &ICalendar, lines: &mut impl Iterator<Item = usize>) -> Result<(), String> {
+        let steps = std::mem::take(&mut self.steps);
+        let zones = Zones::of(calendar, self.reading, &steps)?;
+        let cancels = calendar.components.iter().filter(|one| one.component_type == Component::VCalendar).any(|one| {
+            let method = one.property(&Property::Method).and_then(|entry| entry.values.first());
+            matches!(method, Some(ICalendarValue::Method(ICalendarMethod::Cancel)))
+        });
+        let events = calendar.components.iter().filter(|one| one.component_type == Component::VEvent);
+        let mut groups: BTreeMap<&str, Vec<Event<'_>>> = BTreeMap::new();
+        for (event, line) in events.zip(lines).filter(|_| !cancels) {
+            let uid = event.uid().unwrap_or_default();
+            match Event::of(event, line, &zones) {
+                Ok(event) => groups.entry(uid).or_default().push(event),
+                Err(why) => self.leave_out(uid, Broken { line, why }),
+            }
+        }
+        for (uid, events) in groups {
+            steps.check()?;
+            match series::occurrences(&events, &zones) {
+                Ok(all) => {
+                    for one in all {
+                        self.add(uid, &one, &zones)?;
+                    }
+                }
+                Err(broken) => self.leave_out(uid, broken),
+            }
+        }
+        steps.check()?;
+        let unknown = |name: String| {
+            format!("nobody knows the time zone {}: its times count in the organization's zone", short(&name, 60))
+        };
+        self.problems.extend(zones.unknown().map(unknown));
+        self.steps = steps;
+        Ok(())
     }
-    let end = after(reading.window.1);
-    for (uid, events) in groups {
-        for one in series::occurrences(&events, &zones, end)? {
-            add(uid, &one, &zones, reading, found)?;
+
+    fn leave_out(&mut self, uid: &str, broken: Broken) {
+        self.problems.push(format!("{} {}, so it was left out", named(uid, broken.line), broken.why));
+        if !uid.is_empty() {
+            self.left_out.insert(name_of(uid));
         }
     }
-    Ok(())
-}
 
-/// The end of a day on the clocks of all zones.
-fn after(day: Date) -> NaiveDateTime {
-    let (year, month, day) = day.ymd();
-    let date = NaiveDate::from_ymd_opt(year, month, day).and_then(|date| date.checked_add_days(chrono::Days::new(2)));
-    date.unwrap_or(NaiveDate::MAX).and_time(NaiveTime::MIN)
-}
-
-/// Adds an occurrence, if it is in the window.
-fn add(
-    uid: &str,
-    one: &Occurrence<'_, '_>,
-    zones: &Zones<'_>,
-    reading: &Reading<'_>,
-    found: &mut BTreeMap<String, ExternalEvent>,
-) -> Result<(), String> {
-    let (Some(start), Some(end)) = (zones.day(one.start), zones.day(one.end)) else { return Ok(()) };
-    // The parser can lose the zone of a damaged start, so that the end comes first: the day of the start is taken.
-    let end = end.max(start);
-    if end < reading.window.0 || start >= reading.window.1 || (end == reading.window.0 && start < end) {
-        return Ok(());
+    /// Adds an occurrence, if it is in the window.
+    fn add(&mut self, uid: &str, one: &Occurrence<'_, '_>, zones: &Zones<'_>) -> Result<(), String> {
+        let (Some(start), Some(end)) = (zones.day(one.start), zones.day(one.end)) else { return Ok(()) };
+        let window = self.reading.window;
+        // The parser can lose the zone of a damaged start, so that the end comes first: the day of the start is taken.
+        let end = end.max(start);
+        if end < window.0 || start >= window.1 || (end == window.0 && start < end) {
+            return Ok(());
+        }
+        let mut name = if uid.is_empty() { format!("{start}/{end}") } else { name_of(uid) };
+        if let Some(occurrence) = one.name {
+            name = format!("{name}#{occurrence}");
+        }
+        // The longer name can be the UID of another event, too.
+        while self.events.get(&name).is_some_and(|other| (other.start, other.end) != (start, end)) {
+            name = format!("{name}#{start}/{end}");
+        }
+        let summary =
+            one.event.component.property(&Property::Summary).and_then(|entry| entry.values.first()?.as_text());
+        let summary = short(summary.unwrap_or_default(), LONGEST_SUMMARY);
+        self.events.insert(name.clone(), ExternalEvent { uid: name, start, end, summary });
+        if self.events.len() > MOST_EVENTS {
+            return Err(format!("it has more than {MOST_EVENTS} events, recurrences included"));
+        }
+        Ok(())
     }
-    let uid = if uid.is_empty() { format!("{start}/{end}") } else { uid.to_owned() };
-    let is_kept_whole = uid.len() <= LONGEST_UID && !uid.chars().any(char::is_control);
-    let mut name = if is_kept_whole { uid } else { hex::encode(Sha256::digest(uid.as_bytes())) };
-    if let Some(occurrence) = one.name {
-        name = format!("{name}#{occurrence}");
-    }
-    // The longer name can be the UID of another event, too.
-    while found.get(&name).is_some_and(|other| (other.start, other.end) != (start, end)) {
-        name = format!("{name}#{start}/{end}");
-    }
-    let summary = one.event.component.property(&Property::Summary).and_then(|entry| entry.values.first()?.as_text());
-    let summary = short(summary.unwrap_or_default(), LONGEST_SUMMARY);
-    found.insert(name.clone(), ExternalEvent { uid: name, start, end, summary });
-    if found.len() > MOST_EVENTS {
-        return Err(format!("it has more than {MOST_EVENTS} events, recurrences included"));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

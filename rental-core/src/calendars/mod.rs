@@ -4,5 +4,5 @@
 mod external;
 mod written;
 
-pub use external::{ExternalEvent, MOST_BYTES, MOST_EVENTS, Reading, read_calendar};
+pub use external::{ExternalCalendar, ExternalEvent, MOST_BYTES, MOST_EVENTS, Reading, read_calendar};
 pub use written::{Entry, OWN_DOMAIN, written};

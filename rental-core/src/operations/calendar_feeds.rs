@@ -27,8 +27,10 @@ use crate::{
 
 /// How long a server has a feed that it reads. After that another server reads it, for example when this one was killed.
 const LEASE_MILLIS: i64 = 3 * 60 * 1000;
-/// The shortest time between two readings of a feed.
+/// The shortest time between two readings of a feed. Each further failure in a row doubles it, up to [`MOST_DOUBLED`] times.
 const SHORTEST_PAUSE_MILLIS: i64 = 2000;
+/// How often that is doubled: up to two minutes.
+const MOST_DOUBLED: u32 = 6;
 /// The longest time between two readings of a feed. Each failure in a row doubles the interval, up to this.
 const LONGEST_PAUSE_MILLIS: i64 = 24 * 3600 * 1000;
 /// Most calendar feeds of a vehicle.
@@ -150,7 +152,8 @@ fn is_being_read(state: &ImportedFeed, now: Timestamp) -> bool {
 /// When a feed that somebody polls is read.
 fn earliest(state: &ImportedFeed, now: Timestamp) -> Timestamp {
     let last = state.taken_at.filter(|taken_at| *taken_at <= now);
-    last.map_or(now, |taken_at| now.max(taken_at.plus_millis(SHORTEST_PAUSE_MILLIS)))
+    let pause = SHORTEST_PAUSE_MILLIS << state.failures.saturating_sub(1).min(MOST_DOUBLED);
+    last.map_or(now, |taken_at| now.max(taken_at.plus_millis(pause)))
 }
 
 /// Takes a feed that is due. `None` if another server has it, or its organization has no access.
@@ -180,12 +183,14 @@ pub async fn take(store: &dyn Store, row: &Record, now: Timestamp) -> Result<Opt
 }
 
 /// What a reading found.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Synced {
     /// Events of today and later.
     pub events: usize,
     /// Blocks with the status `conflict`.
     pub conflicts: usize,
+    /// What could not be read, for people.
+    pub problems: Option<String>,
 }
 
 /// How a reading ended: what it found, unless the calendar is as before, and the `ETag`; or why it failed, for people.
@@ -223,8 +228,9 @@ pub async fn finish_reading(store: &dyn Store, edge: &dyn Edge, taken: &Taken, o
                 if let Some(synced) = synced {
                     feed.events = i64::try_from(synced.events).ok();
                     feed.conflicts = i64::try_from(synced.conflicts).ok();
+                    feed.last_error = synced.problems.as_ref().map(|problems| Text::fit(problems, 255));
                 }
-                (feed.status, feed.last_success_at, feed.last_error) = (Some(FeedStatus::Ok), Some(now), None);
+                (feed.status, feed.last_success_at) = (Some(FeedStatus::Ok), Some(now));
             }
             Err(why) => (feed.status, feed.last_error) = (Some(FeedStatus::Failing), Some(Text::fit(why, 255))),
         }
@@ -322,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_poll_waits_for_the_reading_in_progress_and_two_seconds_after_its_beginning() {
+    fn a_poll_waits_for_the_reading_in_progress_and_longer_after_each_failure() {
         let now = Timestamp::from_millis(1_800_000_000_000);
         let state = |began: i64, poll_at: Timestamp| ImportedFeed {
             taken_at: Some(now.plus_millis(-began)),
@@ -335,6 +341,11 @@ mod tests {
         assert!(!is_being_read(&in_progress(-2 * LEASE_MILLIS), now), "the clock was set back");
         assert_eq!(earliest(&state(500, now), now), now.plus_millis(SHORTEST_PAUSE_MILLIS - 500));
         assert_eq!(earliest(&state(SHORTEST_PAUSE_MILLIS + 1, now), now), now);
+        let after = |failures| {
+            let failing = ImportedFeed { failures, ..state(0, now) };
+            earliest(&failing, now).millis() - now.millis()
+        };
+        assert_eq!([1, 2, 3, 7, u32::MAX].map(after), [2000, 4000, 8000, 128_000, 128_000]);
         assert_eq!(earliest(&state(-3_600_000, now), now), now, "the clock was set back");
     }
 

@@ -12,7 +12,7 @@ use super::{
     write_once::write,
 };
 use crate::{
-    calendars::ExternalEvent,
+    calendars::{ExternalCalendar, ExternalEvent},
     error::Error,
     resources::{
         Object,
@@ -32,8 +32,8 @@ use std::collections::{HashMap, HashSet};
 /// Blocks that are read at a time.
 const PAGE: usize = 500;
 
-/// Makes the blocks of a feed what its events say: all of them, and no others. Blocks that began before today stay, except of a
-/// deleted feed. Damaged rows are added to `damaged`; the events and blocks that need them stay as they are.
+/// Makes the blocks of a feed what its events say: all of them, and no others. Blocks that began before today stay, and those of
+/// events that could not be read, except of a deleted feed. Damaged rows are added to `damaged`; the events and blocks that need them stay as they are.
 ///
 /// # Errors
 /// The store is not available, or somebody changed the feed during the reading.
@@ -41,19 +41,21 @@ pub async fn sync(
     store: &dyn Store,
     edge: &dyn Edge,
     taken: &Taken,
-    events: &[ExternalEvent],
+    calendar: &ExternalCalendar,
     damaged: &mut Vec<DamagedRow>,
 ) -> Result<Synced, Error> {
     let today = taken.organization.time_zone.local(edge.now()).date();
     let present = present_blocks(store, taken, today, damaged).await?;
-    let mut wanted = Vec::with_capacity(events.len());
-    for event in events {
+    let mut wanted = Vec::with_capacity(calendar.events.len());
+    for event in &calendar.events {
         // A row of ours that is damaged has this name, too.
         let is_own = Error::note_damage(is_own(store, taken, event).await, damaged)?.unwrap_or(true);
         if event.end >= today && !is_own {
             wanted.push(event);
         }
     }
+    let kept = kept(&present, &wanted, calendar);
+    wanted.extend(&kept);
     let others = match wanted.is_empty() {
         true => Vec::new(),
         // Without what is damaged a clash is found when the block is written.
@@ -91,7 +93,20 @@ pub async fn sync(
         }
         clashing = still;
     }
-    Ok(Synced { events: wanted.len(), conflicts: conflicts + clashing.len() })
+    Ok(Synced { events: wanted.len(), conflicts: conflicts + clashing.len(), problems: calendar.told() })
+}
+
+/// Events that could not be read, as the last reading found them: their days stay taken.
+fn kept(present: &[Block], wanted: &[&ExternalEvent], calendar: &ExternalCalendar) -> Vec<ExternalEvent> {
+    let uids: HashSet<&str> = wanted.iter().map(|event| event.uid.as_str()).collect();
+    let is_kept = |block: &&Block| calendar.leaves_out(uid_of(block)) && !uids.contains(uid_of(block));
+    let event = |block: &Block| ExternalEvent {
+        uid: uid_of(block).to_owned(),
+        start: block.start_date,
+        end: block.end_date,
+        summary: block.notes.as_ref().map(ToString::to_string).unwrap_or_default(),
+    };
+    present.iter().filter(is_kept).map(event).collect()
 }
 
 /// What holds the vehicle of a feed on the nights of these events, beside the blocks of the feed.

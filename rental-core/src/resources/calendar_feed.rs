@@ -57,7 +57,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
             .fixed(),
         field("status", Kind::Word(FeedStatus::WORDS), "Whether it can be read.", "\"ok\""),
         field("last_success_at", Kind::Time, "When it was last read.", "null").or_null(),
-        field("last_error", Kind::Text(255), "Why the last reading failed, and what to do.", "null").or_null(),
+        field("last_error", Kind::Text(255), "Why the last reading failed, or what in the calendar could not be read while the rest was.", "null").or_null(),
         field(
             "next_read_at",
             Kind::Time,

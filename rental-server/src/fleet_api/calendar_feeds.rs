@@ -41,7 +41,7 @@ static FEEDS: Collection = of::<CalendarFeed>().done();
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let read = post("/v1/calendar_feeds/{id}/poll")
         .about(&calendar_feed::SPEC, "pollCalendarFeed", "Read a calendar feed now")
-        .says("Reads the calendar within seconds instead of at the end of its interval.")
+        .says("Reads the calendar within seconds instead of at the end of its interval; after failures in a row within two minutes.")
         .takes(BodySchema::Own(parts::action_body(json!({}), &[], json!({}))))
         .without_revision()
         .key(Action::Feed(FeedAction::Poll), &FEEDS);

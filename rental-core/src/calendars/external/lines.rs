@@ -7,7 +7,7 @@ use super::reading::{MOST_EVENTS, short};
 pub(super) const MOST_PARTS: usize = 200_000;
 
 /// The properties of calendars, events and time zones that are read.
-const READ: [&str; 17] = [
+const READ: [&str; 15] = [
     "DTEND",
     "DTSTAMP",
     "DTSTART",
@@ -23,15 +23,28 @@ const READ: [&str; 17] = [
     "TRANSP",
     "TZID",
     "UID",
-    "X-LIC-LOCATION",
-    "X-MICROSOFT-CDO-TZID",
 ];
+/// Those with a time zone. Their values have no colon.
+const TIMES: [&str; 5] = ["DTEND", "DTSTART", "EXDATE", "RDATE", "RECURRENCE-ID"];
+/// Those of standard and summer time in a time zone.
+const READ_OF_ZONES: [&str; 5] = ["DTSTART", "RDATE", "RRULE", "TZOFFSETFROM", "TZOFFSETTO"];
 
-/// The text of a whole calendar, or of several, with these properties only and without folds.
+/// A whole calendar, or several, with the read properties only and without folds.
+#[derive(Default)]
+pub(super) struct Reduced {
+    pub(super) text: String,
+    /// The line in which each event begins.
+    pub(super) events: Vec<usize>,
+    /// The components that have begun and not ended, in capitals.
+    open: Vec<String>,
+    parts: usize,
+}
+
+/// Reduces the text of a whole calendar, or of several.
 ///
 /// # Errors
 /// A sentence for people: it is cut off, broken, or too large.
-pub(super) fn reduced(text: &str) -> Result<String, String> {
+pub(super) fn reduced(text: &str) -> Result<Reduced, String> {
     let mut reduced = Reduced { text: String::with_capacity(text.len()), ..Reduced::default() };
     let mut lines = text.lines().enumerate().peekable();
     let mut unfolded = String::new();
@@ -49,17 +62,8 @@ pub(super) fn reduced(text: &str) -> Result<String, String> {
     }
     match reduced.open.last() {
         Some(open) => Err(format!("{} in it does not end: it was cut off", short(open, 30))),
-        None => Ok(reduced.text),
+        None => Ok(reduced),
     }
-}
-
-#[derive(Default)]
-struct Reduced {
-    text: String,
-    /// The components that have begun and not ended, in capitals.
-    open: Vec<String>,
-    parts: usize,
-    events: usize,
 }
 
 impl Reduced {
@@ -71,28 +75,33 @@ impl Reduced {
         let name = line.get(..colon).unwrap_or_default().trim();
         if name.eq_ignore_ascii_case("BEGIN") || name.eq_ignore_ascii_case("END") {
             let component = line.get(colon + 1..).unwrap_or_default().trim().to_ascii_uppercase();
-            return if name.len() == 5 { self.begin(component) } else { self.end(number, &component) };
+            return if name.len() == 5 { self.begin(number, component) } else { self.end(number, &component) };
         }
         if self.open.is_empty() {
             return Err(no_part(line));
         }
-        // Of a part of a time zone: how far its clocks are from UTC.
-        let read: &[&str] = if self.open.len() > 2 { &["TZOFFSETTO"] } else { &READ };
-        if self.is_read() && read.iter().any(|read| name.eq_ignore_ascii_case(read)) {
-            self.add(line)?;
+        let read: &[&str] = if self.open.len() > 2 { &READ_OF_ZONES } else { &READ };
+        let is_one_of = |names: &[&str]| names.iter().any(|read| name.eq_ignore_ascii_case(read));
+        if !self.is_read() || !is_one_of(read) {
+            return Ok(());
         }
-        Ok(())
+        match quoted(line).filter(|_| is_one_of(&TIMES)) {
+            Some(quoted) => self.add(&quoted),
+            None => self.add(line),
+        }
     }
 
-    fn begin(&mut self, component: String) -> Result<(), String> {
+    fn begin(&mut self, number: usize, component: String) -> Result<(), String> {
         match (self.open.last().map(String::as_str), component.as_str()) {
             (None, "VCALENDAR") | (Some("VCALENDAR"), _) => {}
             (None, _) => return Err(no_part(&format!("BEGIN:{component}"))),
             (_, "VCALENDAR" | "VEVENT") => return Err("an event in it does not end: it was cut off".into()),
             _ => {}
         }
-        self.events += usize::from(component == "VEVENT");
-        if self.events > MOST_EVENTS {
+        if component == "VEVENT" {
+            self.events.push(number);
+        }
+        if self.events.len() > MOST_EVENTS {
             return Err(format!("it has more than {MOST_EVENTS} events"));
         }
         self.open.push(component);
@@ -141,6 +150,15 @@ impl Reduced {
         self.text.push('\n');
         Ok(())
     }
+}
+
+/// A line with the quotes that its time zone lacks: Outlook writes `TZID=tzone://Microsoft/Custom:` and names of several cities.
+fn quoted(line: &str) -> Option<String> {
+    let (head, value) = line.rsplit_once(':').filter(|(head, _)| head.contains([':', ',']))?;
+    let at = head.to_ascii_uppercase().find(";TZID=")? + ";TZID=".len();
+    let (before, after) = head.split_at_checked(at)?;
+    let name = after.split(';').next().filter(|name| !name.contains('"'))?;
+    Some(format!("{before}\"{name}\"{}:{value}", after.strip_prefix(name)?))
 }
 
 fn no_part(line: &str) -> String {

@@ -3,24 +3,30 @@
 //! Where a calendar can be read in two ways, the vehicle is taken on the days of both. A vehicle that is wrongly free is worse.
 
 use super::{
-    reading::named,
-    rules::{self, MOST_OCCURRENCES},
-    times::{Moment, Time, Zones},
+    reading::Broken,
+    rules::{self, ClockRange, MOST_OCCURRENCES, Why},
+    times::{Time, Zones},
+    zones::{ClockZone, Moment},
 };
 use calcard::{
-    common::timezone::Tz,
+    common::PartialDateTime,
     icalendar::{
         ICalendarComponent, ICalendarDuration, ICalendarEntry, ICalendarParameterName, ICalendarPeriod,
         ICalendarProperty as Property, ICalendarRecurrenceRule as Rule, ICalendarStatus, ICalendarTransparency,
         ICalendarValue,
     },
 };
-use chrono::{NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
+use chrono::{Days, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
 use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Steps for each occurrence, which is compared with changes and exceptions.
+const OCCURRENCE: usize = 20;
 
 /// One component VEVENT.
 pub(super) struct Event<'a> {
     pub(super) component: &'a ICalendarComponent,
+    /// Where it begins.
+    line: usize,
     start: Time,
     length: Length,
     rule: Option<&'a Rule>,
@@ -61,41 +67,34 @@ impl<'a> Event<'a> {
     /// Reads an event.
     ///
     /// # Errors
-    /// A sentence for people.
-    pub(super) fn of(component: &'a ICalendarComponent, zones: &Zones<'_>) -> Result<Self, String> {
-        let name = named(component.uid().unwrap_or_default());
-        let unreadable = |what: &str| format!("{what} of {name} cannot be read");
+    /// What follows its name.
+    pub(super) fn of(component: &'a ICalendarComponent, line: usize, zones: &Zones<'_>) -> Result<Self, Why> {
         let replaces = match component.property(&Property::RecurrenceId) {
             Some(entry) => Some(Replaced {
-                at: zones.first(entry).ok_or_else(|| unreadable("the RECURRENCE-ID"))?,
+                at: zones.first(entry).ok_or_else(|| unreadable("a RECURRENCE-ID"))?,
                 and_later: entry.params.iter().any(|one| one.name == ICalendarParameterName::Range),
             }),
             None => None,
         };
         let start = match (component.property(&Property::Dtstart), replaces) {
-            (Some(entry), _) => zones.first(entry).ok_or_else(|| unreadable("the days"))?,
+            (Some(entry), _) => zones.first(entry).ok_or_else(|| unreadable("a DTSTART"))?,
             (None, Some(replaced)) => replaced.at,
-            (None, None) => return Err(format!("{}: it has no DTSTART", unreadable("the days"))),
+            (None, None) => return Err("has no DTSTART".into()),
         };
         if component.entries.iter().filter(|entry| entry.name == Property::Rrule).count() > 1 {
-            return Err(format!("{name} has more than one RRULE"));
+            return Err("has more than one RRULE".into());
         }
         let rule = match component.property(&Property::Rrule).map(|entry| entry.values.first()) {
             Some(Some(ICalendarValue::RecurrenceRule(rule))) => Some(&**rule),
-            Some(_) => return Err(format!("{name} has an RRULE that cannot be read")),
+            Some(_) => return Err(unreadable("an RRULE")),
             None => None,
         };
-        let length = length_of(component, start, zones).map_err(|what| match what {
-            Wrong::Unreadable(what) => unreadable(what),
-            Wrong::Negative => format!("{name} ends before it begins"),
-        })?;
+        let length = length_of(component, start, zones)?;
         let mut dates = Vec::new();
         let mut except = Vec::new();
         for entry in &component.entries {
             match entry.name {
-                Property::Rdate => {
-                    dates.extend(dates_of(entry, start, zones).ok_or_else(|| unreadable("an RDATE"))?);
-                }
+                Property::Rdate => dates.extend(dates_of(entry, start, zones).ok_or_else(|| unreadable("an RDATE"))?),
                 // What is no time excludes nothing.
                 Property::Exdate => except.extend(zones.times(entry)),
                 _ => {}
@@ -104,7 +103,7 @@ impl<'a> Event<'a> {
         let first = |name| component.property(&name).and_then(|entry| entry.values.first());
         let sequence = first(Property::Sequence).and_then(ICalendarValue::as_integer).unwrap_or(0);
         let made = first(Property::Dtstamp).and_then(|value| value.as_partial_date_time()?.to_timestamp());
-        Ok(Self { component, start, length, rule, dates, except, replaces, age: (sequence, made) })
+        Ok(Self { component, line, start, length, rule, dates, except, replaces, age: (sequence, made) })
     }
 
     /// Whether it was cancelled or takes no time.
@@ -113,22 +112,17 @@ impl<'a> Event<'a> {
             || self.component.transparency() == Some(&ICalendarTransparency::Transparent)
     }
 
-    /// When its occurrences begin and end, without those that are excepted. `end` is the end of the window by the clock.
-    fn occurrences(&self, zones: &Zones<'_>, end: NaiveDateTime) -> Result<Vec<(Time, Time)>, String> {
-        let why = |why: String| format!("{} {why}", named(self.component.uid().unwrap_or_default()));
-        zones.goes_on()?;
-        let starts = match self.rule {
-            Some(rule) => rules::starts(rule, self.start, zones, end).map_err(why)?,
-            None => vec![self.start.wall],
-        };
+    /// When its occurrences begin and end, without those that are excepted.
+    fn occurrences(&self, range: ClockRange, zones: &Zones<'_>) -> Result<Vec<(Time, Time)>, Broken> {
+        let starts = self.starts(range, zones).map_err(|why| self.broken(why))?;
+        zones.steps.take((starts.len() + self.dates.len()) * OCCURRENCE);
         let of_rule = starts.into_iter().map(|wall| (self.start.with(wall), self.length));
         let dates = self.dates.iter().map(|(start, length)| (*start, length.unwrap_or(self.length)));
         let ends = of_rule.chain(dates).map(|(start, length)| Some((start, length.end(start, zones)?)));
-        let mut all =
-            ends.collect::<Option<Vec<_>>>().ok_or_else(|| why("has days in a year that is too late".into()))?;
-        if all.len() > MOST_OCCURRENCES {
-            return Err(why(rules::too_many()));
-        }
+        let mut all = ends
+            .collect::<Option<Vec<_>>>()
+            .ok_or_else(|| self.broken("has days in a year that is too late".into()))?;
+        self.check_count(all.len())?;
         if !self.except.is_empty() {
             let slots = Slots::of(all.iter().map(|(start, _)| *start), zones);
             let gone: HashSet<Moment> = self.except.iter().flat_map(|at| slots.at(*at, zones)).collect();
@@ -136,30 +130,68 @@ impl<'a> Event<'a> {
         }
         Ok(all)
     }
+
+    /// What the clock shows when the occurrences of its rule begin. The first one begins at its start, also when the rule says
+    /// something else.
+    fn starts(&self, range: ClockRange, zones: &Zones<'_>) -> Result<Vec<NaiveDateTime>, Why> {
+        let (Some(rule), start) = (self.rule, self.start.wall) else { return Ok(vec![self.start.wall]) };
+        let until = match &rule.until {
+            Some(until) => until_of(until, self.start, zones)
+                .ok_or("has an RRULE that cannot be read: its UNTIL is no time")?
+                .min(range.to),
+            None => range.to,
+        };
+        let mut found = rules::starts(rule, start, ClockRange { to: until, ..range }, zones.steps)?;
+        if found.first() != Some(&start) {
+            found.insert(0, start);
+        }
+        Ok(found)
+    }
+
+    fn check_count(&self, occurrences: usize) -> Result<(), Broken> {
+        if occurrences > MOST_OCCURRENCES { Err(self.broken(rules::too_many())) } else { Ok(()) }
+    }
+
+    fn broken(&self, why: Why) -> Broken {
+        Broken { line: self.line, why }
+    }
 }
 
-/// What is wrong with the length of an event.
-enum Wrong {
-    Unreadable(&'static str),
-    Negative,
+fn unreadable(what: &str) -> Why {
+    format!("has {what} that cannot be read")
 }
 
-fn length_of(component: &ICalendarComponent, start: Time, zones: &Zones<'_>) -> Result<Length, Wrong> {
+/// The last time at which an occurrence can begin. The longer reading counts where there are two: a day ends at its end, and a time
+/// in UTC where a day belongs can mean that day, or the one of the organization.
+fn until_of(until: &PartialDateTime, start: Time, zones: &Zones<'_>) -> Option<NaiveDateTime> {
+    let until = zones.time(until, None)?;
+    if !until.has_time {
+        return until.wall.date().and_hms_opt(23, 59, 59);
+    }
+    if !start.has_time {
+        return zones.days(until).into_iter().max().map(|day| day.and_time(NaiveTime::MIN));
+    }
+    match until.zone {
+        Some(_) => zones.wall_in(zones.instant(until), start.zone.unwrap_or(zones.default)),
+        None => Some(until.wall),
+    }
+}
+
+fn length_of(component: &ICalendarComponent, start: Time, zones: &Zones<'_>) -> Result<Length, Why> {
     let length = if let Some(entry) = component.property(&Property::Dtend) {
-        between(start, zones.first(entry).ok_or(Wrong::Unreadable("the DTEND"))?, zones)
+        between(start, zones.first(entry).ok_or_else(|| unreadable("a DTEND"))?, zones)
     } else if let Some(entry) = component.property(&Property::Duration) {
         match entry.values.first() {
-            Some(ICalendarValue::Duration(duration)) => {
-                lasting(duration, start).ok_or(Wrong::Unreadable("the DURATION"))?
-            }
-            _ => return Err(Wrong::Unreadable("the DURATION")),
+            Some(ICalendarValue::Duration(duration)) => lasting(duration, start),
+            _ => None,
         }
+        .ok_or_else(|| unreadable("a DURATION"))?
     } else if start.has_time {
         Length { delta: TimeDelta::zero(), exact: true, end: start }
     } else {
         Length { delta: TimeDelta::days(1), exact: false, end: start }
     };
-    if length.delta < TimeDelta::zero() { Err(Wrong::Negative) } else { Ok(length) }
+    if length.delta < TimeDelta::zero() { Err("ends before it begins".into()) } else { Ok(length) }
 }
 
 fn between(start: Time, end: Time, zones: &Zones<'_>) -> Length {
@@ -219,7 +251,7 @@ struct Slots {
     starts: HashMap<Moment, Time>,
     /// Those of `starts` that are times.
     times: HashSet<Moment>,
-    zones: Vec<Option<Tz>>,
+    zones: Vec<Option<ClockZone>>,
     /// The occurrences at times, and the whole days, by what the clock of the event shows.
     days_of_times: HashMap<NaiveDate, Vec<Moment>>,
     days: HashMap<NaiveDate, Vec<Moment>>,
@@ -296,27 +328,23 @@ impl<'e, 'a> Later<'e, 'a> {
 /// The occurrences of the events with one UID that take time.
 ///
 /// # Errors
-/// A sentence for people.
+/// Which of them cannot be read, and why.
 pub(super) fn occurrences<'e, 'a>(
     events: &'e [Event<'a>],
     zones: &Zones<'_>,
-    end: NaiveDateTime,
-) -> Result<Vec<Occurrence<'e, 'a>>, String> {
+) -> Result<Vec<Occurrence<'e, 'a>>, Broken> {
     let (changed, whole): (Vec<_>, Vec<_>) = events.iter().partition(|event| event.replaces.is_some());
     let whole = newest(whole);
     let recurs = |event: &&Event<'_>| event.rule.is_some() || !event.dates.is_empty();
     let has_names = whole.len() > 1 || !changed.is_empty() || whole.iter().any(recurs);
-    // Moved back, later ones come into the window.
-    let shifts = changed.iter().filter_map(|event| Some(event.replaces?.at.wall - event.start.wall));
-    let more = shifts.max().unwrap_or_default().clamp(TimeDelta::zero(), TimeDelta::days(366));
+    let range = range_of(events, zones);
     let mut series = Vec::new();
     for event in &whole {
-        let found = event.occurrences(zones, end.checked_add_signed(more).unwrap_or(end))?;
-        series.extend(found.into_iter().map(|(start, end)| (*event, start, end)));
-        too_many(series.len(), event)?;
+        series.extend(event.occurrences(range, zones)?.into_iter().map(|(start, end)| (*event, start, end)));
+        event.check_count(series.len())?;
     }
     let slots = Slots::of(series.iter().map(|(_, start, _)| *start), zones);
-    let (replaced, later, mut all) = changes(&changed, &slots, zones, end)?;
+    let (replaced, later, mut all) = changes(&changed, &slots, zones, range)?;
     for (event, start, end) in series {
         let name = zones.instant(start);
         if replaced.contains(&name) {
@@ -330,7 +358,7 @@ pub(super) fn occurrences<'e, 'a>(
         for one in later.iter().filter(|one| one.from == last.from) {
             all.push(one.of(start, zones).unwrap_or(Occurrence { event, start, end, name: Some(name) }));
         }
-        too_many(all.len(), event)?;
+        event.check_count(all.len())?;
     }
     all.retain(|one| !one.event.takes_nothing());
     if !has_names {
@@ -339,9 +367,20 @@ pub(super) fn occurrences<'e, 'a>(
     Ok(all)
 }
 
-fn too_many(count: usize, event: &Event<'_>) -> Result<(), String> {
-    let name = || named(event.component.uid().unwrap_or_default());
-    if count > MOST_OCCURRENCES { Err(format!("{} {}", name(), rules::too_many())) } else { Ok(()) }
+/// When the occurrences begin that can be in the window.
+fn range_of(events: &[Event<'_>], zones: &Zones<'_>) -> ClockRange {
+    let longest = events.iter().map(|event| event.length.delta).max().unwrap_or_default();
+    // By how much a change moves an occurrence, and perhaps all later ones.
+    let shifts = || events.iter().filter_map(|event| Some(event.start.wall - event.replaces?.at.wall));
+    let ahead = shifts().max().unwrap_or_default().max(TimeDelta::zero());
+    let back = shifts().min().unwrap_or_default().clamp(TimeDelta::days(-366), TimeDelta::zero());
+    let (first, end) = (zones.reading.start(), zones.reading.end());
+    let from = longest.checked_add(&ahead).and_then(|before| first.checked_sub_signed(before));
+    ClockRange {
+        // The clocks of all zones, and days that are counted by the clock.
+        from: from.and_then(|from| from.checked_sub_days(Days::new(3))).unwrap_or(NaiveDateTime::MIN),
+        to: end.checked_sub_signed(back).unwrap_or(end),
+    }
 }
 
 type Changes<'e, 'a> = (HashSet<Moment>, Vec<Later<'e, 'a>>, Vec<Occurrence<'e, 'a>>);
@@ -351,8 +390,8 @@ fn changes<'e, 'a>(
     changed: &[&'e Event<'a>],
     slots: &Slots,
     zones: &Zones<'_>,
-    end: NaiveDateTime,
-) -> Result<Changes<'e, 'a>, String> {
+    range: ClockRange,
+) -> Result<Changes<'e, 'a>, Broken> {
     // What a change names, and the changes that name it.
     type Named<'e, 'a> = (Vec<Moment>, Vec<&'e Event<'a>>);
     let mut by_name: BTreeMap<(Moment, bool), Named<'_, '_>> = BTreeMap::new();
@@ -366,10 +405,10 @@ fn changes<'e, 'a>(
     for ((name, and_later), (found, events)) in by_name {
         replaced.extend(found);
         for event in newest(events) {
-            for (start, end) in event.occurrences(zones, end)? {
+            for (start, end) in event.occurrences(range, zones)? {
                 all.push(Occurrence { event, start, end, name: Some(name) });
             }
-            too_many(all.len(), event)?;
+            event.check_count(all.len())?;
             if let Some(of) = event.replaces.filter(|_| and_later) {
                 let at = slots.starts.get(&name).copied().unwrap_or(of.at);
                 later.push(Later { from: name, at, event });

@@ -1,17 +1,25 @@
 //! Calendars in the shapes that marketplaces and calendar programs make, and calendars that lie.
 
 use super::*;
-use crate::value::{Timestamp, Zone};
+use crate::value::{Date, Timestamp, Zone};
 
 mod changes;
+mod zones;
 
 fn day(text: &str) -> Date {
     Date::parse(text).unwrap()
 }
 
+fn reading() -> Reading {
+    Reading { zone: Zone::NEW_YORK, window: (day("2026-05-01"), day("2028-05-01")) }
+}
+
+/// The events of a calendar without problems.
+#[track_caller]
 fn read(bytes: &[u8]) -> Result<Vec<ExternalEvent>, String> {
-    let window = (day("2026-05-01"), day("2028-05-01"));
-    read_calendar(bytes, &Reading { zone: Zone::NEW_YORK, window, goes_on: &|| true })
+    let calendar = read_calendar(bytes, &reading())?;
+    assert_eq!((&*calendar.problems, &*calendar.left_out), (&[][..], &[][..]));
+    Ok(calendar.events)
 }
 
 /// The days of each event in a calendar with these lines.
@@ -20,6 +28,12 @@ fn days(lines: &str) -> Vec<String> {
     let text = format!("BEGIN:VCALENDAR\r\nVERSION:2.0\r\n{}\r\nEND:VCALENDAR\r\n", lines.trim().replace('\n', "\r\n"));
     let show = |event: ExternalEvent| format!("{} {}/{}", event.summary, event.start, event.end);
     read(text.as_bytes()).unwrap_or_else(|why| panic!("{why}: {text}")).into_iter().map(show).collect()
+}
+
+/// What is wrong with the events in a calendar with these lines.
+#[track_caller]
+fn problems(lines: &str) -> Vec<String> {
+    read_calendar(format!("BEGIN:VCALENDAR\n{lines}\nEND:VCALENDAR").as_bytes(), &reading()).unwrap().problems
 }
 
 fn event(lines: &str) -> String {
@@ -71,32 +85,6 @@ fn days_times_and_durations() {
     ] {
         assert_eq!(days(&event(lines)), [format!("A {expected}")], "{lines}");
     }
-}
-
-#[test]
-fn outlook_names_its_own_zones() {
-    let zone = "BEGIN:VTIMEZONE\nTZID:Pacific Standard Time\nBEGIN:STANDARD\nDTSTART:16010101T020000\nTZOFFSETFROM:-0700\nTZOFFSETTO:-0800\nRRULE:FREQ=YEARLY;INTERVAL=1;BYDAY=1SU;BYMONTH=11\nEND:STANDARD\nBEGIN:DAYLIGHT\nDTSTART:16010101T020000\nTZOFFSETFROM:-0800\nTZOFFSETTO:-0700\nRRULE:FREQ=YEARLY;INTERVAL=1;BYDAY=2SU;BYMONTH=3\nEND:DAYLIGHT\nEND:VTIMEZONE";
-    let late =
-        event("DTSTART;TZID=Pacific Standard Time:20260601T220000\nDTEND;TZID=Pacific Standard Time:20260601T230000");
-    assert_eq!(days(&format!("{zone}\n{late}")), ["A 2026-06-02/2026-06-02"]);
-}
-
-/// The reading is for New York, 13 hours behind these clocks.
-#[test]
-fn a_zone_that_only_the_calendar_knows_has_its_standard_time() {
-    let part = |kind: &str, offset: &str| {
-        format!("BEGIN:{kind}\nDTSTART:19700101T000000\nTZOFFSETFROM:+0000\nTZOFFSETTO:{offset}\nEND:{kind}")
-    };
-    let zone = |parts: &str| format!("BEGIN:VTIMEZONE\nTZID:Mine\n{parts}\nEND:VTIMEZONE");
-    let night = event("DTSTART;TZID=Mine:20260910T010000\nDTEND;TZID=Mine:20260910T100000");
-    let both = [part("DAYLIGHT", "+1000"), part("STANDARD", "+0900")].join("\n");
-    for parts in [part("STANDARD", "+0900"), both] {
-        assert_eq!(days(&format!("{}\n{night}", zone(&parts))), ["A 2026-09-09/2026-09-09"], "{parts}");
-    }
-    let evening = event("DTSTART;TZID=Mine:20260909T230000\nDTEND;TZID=Mine:20260910T010000");
-    assert_eq!(days(&format!("{}\n{evening}", zone(&part("STANDARD", "-0800")))), ["A 2026-09-10/2026-09-10"]);
-    // Without offsets it is the zone of the organization.
-    assert_eq!(days(&format!("{}\n{night}", zone(""))), ["A 2026-09-10/2026-09-10"]);
 }
 
 #[test]
@@ -219,21 +207,55 @@ fn a_whole_calendar_without_events_has_none() {
     assert_eq!(read(b"BEGIN:VCALENDAR\r\nversion:2.0\r\nEND:VCALENDAR\r\n"), Ok(Vec::new()));
 }
 
+/// A calendar of years has such ones. The events around it hold.
 #[test]
-fn events_without_usable_days_are_named() {
-    for (lines, words) in [
-        ("DTSTART;VALUE=DATE:20260605\nDTEND;VALUE=DATE:20260601", "a@example.com ends before it begins"),
-        ("DTEND;VALUE=DATE:20260601", "days of the event a@example.com cannot be read"),
-        ("DTSTART;VALUE=DATE:nonsense", "cannot be read"),
-        ("DTSTART:20260601T000000Z\nRRULE:FREQ=SECONDLY", "more than once a day"),
-        ("DTSTART:20260601T000000Z\nRRULE:nonsense", "RRULE"),
-        ("DTSTART:20260601T000000Z\nRRULE:FREQ=DAILY\nRRULE:FREQ=SECONDLY", "more than one RRULE"),
-        ("DTSTART;VALUE=DATE:19000101\nRRULE:FREQ=DAILY", "too many occurrences"),
+fn an_event_that_cannot_be_read_is_named_and_costs_only_itself() {
+    let good = |uid: &str, day: u32| event(&format!("DTSTART;VALUE=DATE:202606{day:02}")).replace("a@example.com", uid);
+    for (lines, why) in [
+        ("DTSTART;VALUE=DATE:20150605\nDTEND;VALUE=DATE:20150601", "ends before it begins"),
+        ("DTEND;VALUE=DATE:20260601", "has no DTSTART"),
+        ("DTSTART;VALUE=DATE:nonsense", "has a DTSTART that cannot be read"),
+        ("DTSTART:20150631", "has a DTSTART that cannot be read"),
+        ("DTSTART:20260601T000000Z\nRRULE:FREQ=SECONDLY", "recurs more than once a day"),
+        ("DTSTART:20260601T000000Z\nRRULE:nonsense", "has an RRULE that cannot be read"),
+        ("DTSTART:20260601T000000Z\nRRULE:", "has an RRULE that cannot be read"),
+        ("DTSTART:20260601T000000Z\nRRULE:FREQ=DAILY\nRRULE:FREQ=DAILY", "has more than one RRULE"),
+        ("DTSTART:20260601T000000Z\nRRULE:FREQ=WEEKLY;BYDAY=2MO", "a number before a weekday"),
+        ("DTSTART;VALUE=DATE:19000101\nRRULE:FREQ=DAILY;COUNT=30000", "has too many occurrences"),
+        (
+            "DTSTART;VALUE=DATE:00010101\nRRULE:FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30;COUNT=2",
+            "takes more than 200000 steps",
+        ),
     ] {
-        let text = format!("BEGIN:VCALENDAR\n{}\nEND:VCALENDAR", event(lines));
-        let refused = read(text.as_bytes()).expect_err(words);
-        assert!(refused.contains(words), "{lines}: {refused}");
+        let text = format!("BEGIN:VCALENDAR\n{}\n{}\n{}\nEND:VCALENDAR", good("b", 1), event(lines), good("c", 20));
+        let read = read_calendar(text.as_bytes(), &reading()).unwrap();
+        let found: Vec<&str> = read.events.iter().map(|event| event.uid.as_str()).collect();
+        assert_eq!((&*found, &*read.left_out), (&["b", "c"][..], &["a@example.com".to_owned()][..]), "{lines}");
+        let [problem] = &*read.problems else { panic!("{lines}: {:?}", read.problems) };
+        // The summary is nobody's business.
+        assert!(problem.starts_with("the event a@example.com in line 8 "), "{problem}");
+        assert!(problem.contains(why) && problem.ends_with(", so it was left out"), "{problem}");
     }
+    let two = format!("{}\n{}", event("DTSTART:1").replace("UID:a@example.com\n", ""), event("RRULE:"));
+    let read = read_calendar(format!("BEGIN:VCALENDAR\n{two}\nEND:VCALENDAR").as_bytes(), &reading()).unwrap();
+    let told =
+        "In the calendar, the event in line 2 has a DTSTART that cannot be read, so it was left out. 1 more problem.";
+    assert_eq!(read.told().as_deref(), Some(told));
+    assert!(["a@example.com", "a@example.com#1780300800"].iter().all(|name| read.leaves_out(name)));
+    assert!(!["a@example.com2", "a", ""].iter().any(|name| read.leaves_out(name)));
+}
+
+/// However long ago it began.
+#[test]
+fn a_rule_without_an_end_is_read_in_the_window_only() {
+    let daily = days(&event("DTSTART;VALUE=DATE:19000101\nRRULE:FREQ=DAILY;INTERVAL=2"));
+    assert_eq!((daily.len(), daily[0].as_str()), (365, "A 2026-05-02/2026-05-03"));
+    // The one that begins before the window and reaches into it, and one that a change moved into it.
+    let long = days(&event("DTSTART;VALUE=DATE:20000101\nDURATION:P40D\nRRULE:FREQ=YEARLY;BYMONTH=4"));
+    assert_eq!(long, ["A 2026-04-01/2026-05-11", "A 2027-04-01/2027-05-11", "A 2028-04-01/2028-05-11"]);
+    let moved = event("RECURRENCE-ID;RANGE=THISANDFUTURE;VALUE=DATE:20240101\nDTSTART;VALUE=DATE:20250701");
+    let series = event("DTSTART;VALUE=DATE:20200101\nRRULE:FREQ=YEARLY");
+    assert_eq!(days(&format!("{series}\n{moved}")), ["A 2026-07-02/2026-07-03", "A 2027-07-02/2027-07-03"]);
 }
 
 #[test]
@@ -257,11 +279,6 @@ fn a_calendar_with_too_many_events_is_refused() {
     let many: String = (0..=MOST_EVENTS).map(one).collect();
     let refused = read(format!("BEGIN:VCALENDAR\n{many}END:VCALENDAR").as_bytes());
     assert!(refused.is_err_and(|why| why.contains("more than 5000 events")));
-    let stopped = read_calendar(
-        format!("BEGIN:VCALENDAR\n{}END:VCALENDAR", one(1)).as_bytes(),
-        &Reading { zone: Zone::NEW_YORK, window: (day("2026-05-01"), day("2028-05-01")), goes_on: &|| false },
-    );
-    assert_eq!(stopped, Err("reading it takes too long".to_owned()));
 }
 
 #[test]
@@ -283,7 +300,7 @@ fn a_calendar_of_this_program_is_read_back_and_known() {
 proptest::proptest! {
     #[test]
     fn any_lines_are_read_or_refused(lines in "([A-Z;=-]{0,12}[:;][0-9A-Z=;,TZ-]{0,30}\n){0,8}") {
-        let _ = read(format!("BEGIN:VCALENDAR\nBEGIN:VEVENT\n{lines}END:VEVENT\nEND:VCALENDAR").as_bytes());
+        let _ = read_calendar(format!("BEGIN:VCALENDAR\nBEGIN:VEVENT\n{lines}END:VEVENT\nEND:VCALENDAR").as_bytes(), &reading());
     }
 }
 

@@ -1,26 +1,24 @@
 //! Times as calendars write them: a day, or a local time with or without a zone.
 
-use super::reading::{Reading, TOO_LONG};
+use super::{
+    reading::{Reading, Steps},
+    zones::{ClockZone, Definition, Moment, offset_of, public},
+};
 use crate::value::{Date, Timestamp};
 use calcard::{
-    common::{PartialDateTime, timezone::Tz},
-    icalendar::{
-        ICalendar, ICalendarComponent, ICalendarComponentType, ICalendarEntry, ICalendarProperty, ICalendarValue,
-        timezone::TzResolver,
-    },
+    common::PartialDateTime,
+    icalendar::{ICalendar, ICalendarEntry, ICalendarProperty, ICalendarValue},
 };
-use chrono::{
-    DateTime, Datelike, FixedOffset, MappedLocalTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone,
-};
-use std::{collections::HashMap, str::FromStr};
+use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime};
+use std::{cell::RefCell, collections::BTreeMap};
 
 /// A time of a calendar.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Time {
     /// What a clock shows; midnight of a day.
     pub(super) wall: NaiveDateTime,
-    /// Where that clock is. `None` if the calendar does not say it.
-    pub(super) zone: Option<Tz>,
+    /// Where that clock is. `None` if the calendar does not say it, or nobody knows the zone that it names.
+    pub(super) zone: Option<ClockZone>,
     /// Whether it is a time and not a whole day.
     pub(super) has_time: bool,
 }
@@ -32,31 +30,51 @@ impl Time {
     }
 }
 
-/// Seconds since 1970.
-pub(super) type Moment = i64;
+const DAY: Moment = 24 * 3600;
+/// Steps for looking up the name of a zone.
+const LOOK_UP: usize = 100;
 
-/// The zones of a calendar, resolved once for all of its events.
+/// The zones of a calendar.
 pub(super) struct Zones<'a> {
-    named: TzResolver<&'a str>,
-    /// Those that only the calendar knows.
-    own: HashMap<&'a str, Tz>,
+    defined: Vec<Definition>,
+    /// Which zone each name means. `None`: the calendar does not define it, and no table has it.
+    named: RefCell<BTreeMap<String, Option<ClockZone>>>,
     /// That of the organization, for times without one.
-    pub(super) default: Tz,
-    reading: &'a Reading<'a>,
+    pub(super) default: ClockZone,
+    pub(super) reading: &'a Reading,
+    pub(super) steps: &'a Steps,
 }
 
 impl<'a> Zones<'a> {
-    pub(super) fn of(calendar: &'a ICalendar, reading: &'a Reading<'a>) -> Result<Self, String> {
-        let default = Tz::from_str(&reading.zone.to_string()).map_err(|()| "its time zone is not known".to_owned())?;
-        let named = calendar.build_tz_resolver().with_default(default);
-        let unknown = calendar.timezones().filter(|zone| zone.timezone().is_none());
-        let own = unknown.filter_map(|zone| Some((name_of(zone)?, standard_time(calendar, zone)?))).collect();
-        Ok(Self { named, own, default, reading })
+    /// The definition in a calendar decides, whatever its name.
+    pub(super) fn of(calendar: &ICalendar, reading: &'a Reading, steps: &'a Steps) -> Result<Self, String> {
+        let default = public(&reading.zone.to_string()).ok_or("its time zone is not known")?;
+        let (mut defined, mut named) = (Vec::new(), BTreeMap::new());
+        for zone in calendar.timezones() {
+            let name = zone.property(&ICalendarProperty::Tzid).and_then(|entry| entry.values.first()?.as_text());
+            steps.check()?;
+            if let Some((name, definition)) = name.zip(Definition::of(calendar, zone, reading, steps)) {
+                named.entry(name.trim().to_owned()).or_insert(Some(ClockZone::Defined(defined.len())));
+                defined.push(definition);
+            }
+        }
+        Ok(Self { defined, named: RefCell::new(named), default, reading, steps })
     }
 
-    /// Fails when there is no time left.
-    pub(super) fn goes_on(&self) -> Result<(), String> {
-        if (self.reading.goes_on)() { Ok(()) } else { Err(TOO_LONG.into()) }
+    /// The names that nobody knows.
+    pub(super) fn unknown(self) -> impl Iterator<Item = String> {
+        self.named.into_inner().into_iter().filter(|(_, zone)| zone.is_none()).map(|(name, _)| name)
+    }
+
+    fn named(&self, name: &str) -> Option<ClockZone> {
+        let name = name.trim();
+        if let Some(known) = self.named.borrow().get(name) {
+            return *known;
+        }
+        self.steps.take(LOOK_UP);
+        let found = public(name);
+        self.named.borrow_mut().insert(name.to_owned(), found);
+        found
     }
 
     /// The times of a property, without what is no time.
@@ -74,20 +92,33 @@ impl<'a> Zones<'a> {
     pub(super) fn time(&self, value: &PartialDateTime, name: Option<&str>) -> Option<Time> {
         let parsed = value.to_date_time()?;
         let has_time = value.hour.is_some();
-        let own = |name| self.own.get(name).copied();
-        let named = || name.map(|name| own(name).unwrap_or_else(|| self.named.resolve_or_default(Some(name))));
-        let zone = if has_time { parsed.tz().or_else(named) } else { None };
+        let stated = parsed.offset.map(|offset| ClockZone::Offset(offset.local_minus_utc()));
+        let zone = if has_time { stated.or_else(|| self.named(name?)) } else { None };
         Some(Time { wall: parsed.date_time, zone, has_time })
     }
 
-    /// When it is. A day begins at midnight of the organization.
+    /// When it is: the first time if the clock shows it twice. If it never does so, because the clocks were set forward, by the
+    /// offset before that (RFC 5545, 3.3.5). A day begins at midnight of the organization.
     pub(super) fn instant(&self, time: Time) -> Moment {
-        instant(time.wall, time.zone.unwrap_or(self.default))
+        let (zone, shown) = (time.zone.unwrap_or(self.default), time.wall.and_utc().timestamp());
+        // Clocks are set once in these days.
+        let (before, after) = (self.offset(zone, shown - DAY), self.offset(zone, shown + DAY));
+        let is_after = self.offset(zone, shown - before) != before && self.offset(zone, shown - after) == after;
+        shown - if is_after { after } else { before }
+    }
+
+    /// How many seconds the clocks of a zone are ahead of UTC.
+    fn offset(&self, zone: ClockZone, at: Moment) -> Moment {
+        match zone {
+            ClockZone::Offset(seconds) => seconds.into(),
+            ClockZone::Public(zone) => offset_of(zone, at),
+            ClockZone::Defined(number) => self.defined.get(number).map_or(0, |zone| zone.offset(at)),
+        }
     }
 
     /// The time at an instant, in UTC.
     pub(super) fn utc(at: Moment) -> Option<Time> {
-        Some(Time { wall: DateTime::from_timestamp(at, 0)?.naive_utc(), zone: Some(Tz::UTC), has_time: true })
+        Some(Time { wall: DateTime::from_timestamp(at, 0)?.naive_utc(), zone: Some(ClockZone::UTC), has_time: true })
     }
 
     /// What the clock of another time shows at this one.
@@ -102,8 +133,8 @@ impl<'a> Zones<'a> {
         self.wall_in(self.instant(time), zone).unwrap_or(time.wall)
     }
 
-    pub(super) fn wall_in(&self, at: Moment, zone: Tz) -> Option<NaiveDateTime> {
-        Some(DateTime::from_timestamp(at, 0)?.with_timezone(&zone).naive_local())
+    pub(super) fn wall_in(&self, at: Moment, zone: ClockZone) -> Option<NaiveDateTime> {
+        Some(DateTime::from_timestamp(at.checked_add(self.offset(zone, at))?, 0)?.naive_utc())
     }
 
     /// On which day of the organization it is. `None` for a year that no date has.
@@ -121,43 +152,11 @@ impl<'a> Zones<'a> {
     pub(super) fn days(&self, time: Time) -> Vec<NaiveDate> {
         let written = time.wall.date();
         let local = self.wall_in(self.instant(time), self.default).map(|wall| wall.date());
-        let in_utc = time.has_time && time.zone.is_some_and(|zone| zone.is_utc());
+        let in_utc = time.has_time && time.zone == Some(ClockZone::UTC);
         match local {
             Some(local) if in_utc && time.wall.time() != NaiveTime::MIN => vec![local, written],
             Some(local) => vec![written, local],
             None => vec![written],
-        }
-    }
-}
-
-/// The name of a time zone of a calendar.
-fn name_of(zone: &ICalendarComponent) -> Option<&str> {
-    zone.property(&ICalendarProperty::Tzid)?.values.first()?.as_text()
-}
-
-/// The standard time of a zone that is no public one, and its only one nearly always.
-fn standard_time(calendar: &ICalendar, zone: &ICalendarComponent) -> Option<Tz> {
-    let parts = || zone.component_ids.iter().filter_map(|id| calendar.component_by_id(*id));
-    let is_standard = |part: &&ICalendarComponent| part.component_type == ICalendarComponentType::Standard;
-    let part = parts().find(is_standard).or_else(|| parts().next())?;
-    let offset = part.property(&ICalendarProperty::Tzoffsetto)?.values.first()?.as_partial_date_time()?;
-    let seconds = i32::from(offset.tz_hour?) * 3600 + i32::from(offset.tz_minute.unwrap_or_default()) * 60;
-    FixedOffset::east_opt(if offset.tz_minus { -seconds } else { seconds }).map(Tz::Fixed)
-}
-
-/// When a clock in a zone shows this: the first time if it does so twice. If it never does so, because the clocks were set forward,
-/// by the offset before that (RFC 5545, 3.3.5).
-fn instant(wall: NaiveDateTime, zone: Tz) -> Moment {
-    match zone.from_local_datetime(&wall) {
-        MappedLocalTime::Single(at) | MappedLocalTime::Ambiguous(at, _) => at.timestamp(),
-        MappedLocalTime::None => {
-            // Samoa left out a whole day.
-            let before = wall.checked_sub_signed(TimeDelta::days(2)).unwrap_or(wall);
-            let at = zone
-                .from_local_datetime(&before)
-                .earliest()
-                .map_or_else(|| before.and_utc().timestamp(), |at| at.timestamp());
-            at + (wall - before).num_seconds()
         }
     }
 }

@@ -98,8 +98,13 @@ impl World {
 
     #[track_caller]
     fn read(&self, events: &[ExternalEvent]) -> Synced {
+        self.read_calendar(&ExternalCalendar { events: events.to_vec(), ..ExternalCalendar::default() })
+    }
+
+    #[track_caller]
+    fn read_calendar(&self, calendar: &ExternalCalendar) -> Synced {
         let mut damaged = Vec::new();
-        let synced = now(sync(&self.store, &self.edge, &self.taken, events, &mut damaged)).unwrap();
+        let synced = now(sync(&self.store, &self.edge, &self.taken, calendar, &mut damaged)).unwrap();
         assert_eq!(damaged, []);
         synced
     }
@@ -135,6 +140,10 @@ fn event(uid: &str, from: i32, to: i32) -> ExternalEvent {
     ExternalEvent { uid: uid.into(), start: day(from), end: day(to), summary: "Reserved".into() }
 }
 
+fn synced(events: usize, conflicts: usize) -> Synced {
+    Synced { events, conflicts, problems: None }
+}
+
 fn active(from: i64, to: i64, uid: &str) -> (i64, i64, String, BlockStatus) {
     (from, to, uid.into(), BlockStatus::Active)
 }
@@ -143,19 +152,19 @@ fn active(from: i64, to: i64, uid: &str) -> (i64, i64, String, BlockStatus) {
 fn events_of_one_calendar_that_overlap_hold_all_their_nights() {
     let world = World::new();
     let events = [event("a", 10, 14), event("b", 12, 16)];
-    assert_eq!(world.read(&events), Synced { events: 2, conflicts: 0 });
+    assert_eq!(world.read(&events), synced(2, 0));
     assert_eq!(world.shown(), [active(10, 14, "a"), active(14, 16, "b")]);
     assert!(!world.rent(1, 14, 16) && !world.rent(1, 13, 15), "the vehicle is taken");
     // The order of the file does not matter, and a second reading writes nothing.
     let before = world.rows();
-    assert_eq!(world.read(&[event("b", 12, 16), event("a", 10, 14)]), Synced { events: 2, conflicts: 0 });
+    assert_eq!(world.read(&[event("b", 12, 16), event("a", 10, 14)]), synced(2, 0));
     assert_eq!(world.rows(), before);
     // One that is gone frees the nights that it alone had.
     world.read(&events[1..]);
     assert_eq!(world.shown(), [active(12, 16, "b")]);
     assert!(world.rent(1, 10, 12));
     // Within another one: nothing is left for it, and it is still an event.
-    assert_eq!(world.read(&[event("b", 12, 16), event("c", 13, 15)]), Synced { events: 2, conflicts: 0 });
+    assert_eq!(world.read(&[event("b", 12, 16), event("c", 13, 15)]), synced(2, 0));
     assert_eq!(world.shown(), [active(12, 16, "b")]);
     world.read(&[event("c", 13, 15)]);
     assert_eq!(world.shown(), [active(13, 15, "c")]);
@@ -165,7 +174,7 @@ fn events_of_one_calendar_that_overlap_hold_all_their_nights() {
 fn an_event_that_clashes_with_a_rental_takes_no_nights_from_the_others() {
     let world = World::new();
     assert!(world.rent(1, 10, 11));
-    assert_eq!(world.read(&[event("a", 10, 14), event("b", 12, 16)]), Synced { events: 2, conflicts: 1 });
+    assert_eq!(world.read(&[event("a", 10, 14), event("b", 12, 16)]), synced(2, 1));
     assert_eq!(world.shown(), [(10, 14, "a".into(), BlockStatus::Conflict), active(12, 16, "b")]);
     let conflict = world.blocks().into_iter().find(|block| block.status == BlockStatus::Conflict).unwrap();
     assert!(conflict.conflicts_with.unwrap().starts_with("rental"));
@@ -180,6 +189,26 @@ fn an_event_over_a_block_that_stays_takes_the_nights_after_it() {
     // A longer event takes the block of one that it contains.
     world.read(&[event("b", 1, 5), event("c", 1, 9)]);
     assert_eq!(world.shown(), [active(-3, 2, "a"), active(2, 9, "c")]);
+}
+
+/// Also where it shares nights with another event, and where the calendar has another one of its occurrences.
+#[test]
+fn an_event_that_can_no_longer_be_read_keeps_its_nights() {
+    let world = World::new();
+    world.read(&[event("a", 10, 14), event("b", 12, 16), event("c#1", 20, 22), event("c#2", 30, 32)]);
+    let all = [active(10, 14, "a"), active(14, 16, "b"), active(20, 22, "c#1"), active(30, 32, "c#2")];
+    assert_eq!(world.shown(), all);
+    let calendar = ExternalCalendar {
+        events: vec![event("b", 12, 16), event("c#2", 33, 34)],
+        left_out: vec!["a".into(), "c".into()],
+        problems: vec!["the event a in line 3 ends before it begins, so it was left out".into()],
+    };
+    let read = world.read_calendar(&calendar);
+    assert_eq!((read.events, read.problems), (4, calendar.told()));
+    assert_eq!(world.shown(), [&all[..3], &[active(33, 34, "c#2")]].concat());
+    // Once it is gone, its nights are free.
+    world.read(&calendar.events);
+    assert_eq!(world.shown(), [active(12, 16, "b"), active(33, 34, "c#2")]);
 }
 
 /// Events with few UIDs around today.

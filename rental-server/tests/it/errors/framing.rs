@@ -304,7 +304,9 @@ fn a_body_of_uncertain_length_ends_the_connection() {
     assert_eq!(organization.get("/v1/vehicles").ok()["data"].as_array().map(Vec::len), Some(0));
     // As hyper reads them: the coding decides beside a length, and a bare line feed ends a line of the trailer.
     let chunks = chunked(plain, 100);
-    for framing in ["Transfer-Encoding: chunked\r\nContent-Length: 12", "Content-Length: 12\r\nTransfer-Encoding: chunked"] {
+    for framing in
+        ["Transfer-Encoding: chunked\r\nContent-Length: 12", "Content-Length: 12\r\nTransfer-Encoding: chunked"]
+    {
         let (reply, next) = then(&organization, framing, &chunks);
         reply.ok();
         assert_eq!(next.unwrap().status, 200, "{framing}");
