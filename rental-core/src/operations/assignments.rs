@@ -25,8 +25,7 @@ use crate::{
 use bytes::Bytes;
 use serde_json::json;
 
-/// How long after the creation of a vehicle a number that another one has counts as mistyped when it is taken away: 30 days, in
-/// milliseconds.
+/// How long after the creation of a vehicle a number that it loses can have been mistyped: 30 days, in milliseconds.
 const CORRECTED_WITHIN: i64 = 30 * 86_400_000;
 
 /// The assignments of a vehicle as an operator sees them, also of a vehicle without a record of them, with their revision.
@@ -93,7 +92,7 @@ impl Intent for Assign<'_> {
                 batch = write(store, edge, organization, (vehicle.id, known), list, batch).await?;
                 revision += 1;
             }
-            Ok(Prepared { batch, body, revision, object: Some(Box::new(vehicle)) })
+            Ok(Prepared { batch, body, revision, object: Some(Box::new(vehicle)), asks: Vec::new() })
         })
     }
 }
@@ -163,6 +162,7 @@ pub(super) async fn follow(
             None => recorded_holders(store, organization.id, &named).await?,
         });
     }
+    let held = without_corrected(store, organization.id, held).await?;
     // When a new vehicle has a number that another one still has, nobody knows which of them has it: it did not move.
     let tells = |one: &Assignment| before.is_some() || one.to.is_some();
     let moved =
@@ -176,6 +176,29 @@ pub(super) async fn follow(
         None if next == of_fields(is) => Ok(batch),
         known => write(store, edge, organization, (vehicle, known), next, batch).await,
     }
+}
+
+/// These assignments without those that were corrected: a vehicle lost the number soon after its creation, and is taken to have had
+/// another one of that kind all the time. Such a number did not move from that vehicle to the next one: which of the two had it
+/// before is not known.
+async fn without_corrected(
+    store: &dyn Store,
+    organization: OrganizationId,
+    held: Vec<Held>,
+) -> Result<Vec<Held>, Error> {
+    let mut moved = Vec::with_capacity(held.len());
+    for (owner, one) in held {
+        let soon = created_at(owner.uuid()).plus_millis(CORRECTED_WITHIN);
+        let all = match one.to {
+            Some(to) if one.from.is_none() && to < soon => recorded(store, organization, owner).await?,
+            _ => None,
+        };
+        let right = |other: &Assignment| other.kind == one.kind && other.from.is_none() && !other.is_like(&one);
+        if !all.is_some_and(|(_, all)| all.assignments.iter().any(right)) {
+            moved.push((owner, one));
+        }
+    }
+    Ok(moved)
 }
 
 /// The assignments of other vehicles with a number that a new vehicle loses, when the other vehicle had the number before the new one

@@ -185,6 +185,65 @@ fn tolls_come_back_when_a_new_vehicle_loses_the_number_that_it_never_had() {
     }
 }
 
+/// A typing error of a vehicle that is corrected before the vehicle that really has the number is entered, or gets it.
+#[test]
+fn a_number_that_was_corrected_is_nobodys_before_once_another_vehicle_has_it() {
+    let plate = |number: &str| json!({"plate": number, "plate_state": "NY"});
+    for (wrong, steps, right, exists) in [
+        (plate("SWAP12"), vec![plate("SWAP21")], plate("SWAP12"), false),
+        (plate("SWAP12"), vec![json!({"plate": null}), plate("SWAP21")], json!({"plate": "SWAP 12"}), false),
+        (plate("SWAP12"), vec![plate("SWAP22"), plate("SWAP21")], plate("SWAP12"), true),
+        (
+            json!({"transponder_number": TAG}),
+            vec![json!({"transponder_number": "00499999999"})],
+            json!({"transponder_number": TAG}),
+            false,
+        ),
+    ] {
+        let organization = Server::shared().organization();
+        let mistyped = organization.vehicle(wrong.clone());
+        let other = exists.then(|| organization.vehicle(json!({})));
+        let rental = stay(&organization, &mistyped, ["2026-06-01", "2026-06-30"], "COMPLETED");
+        match wrong.get("plate") {
+            Some(_) => tolls(&organization, "SWAP12", &[BEFORE]),
+            None => tag_tolls(&organization, &[BEFORE]),
+        }
+        attached(&organization, "tolls");
+        assert_eq!(each(&organization, "customer_id"), [customer_of(&organization, &rental)]);
+        for step in &steps {
+            patch(&organization, &mistyped, step);
+        }
+        let owner = match other {
+            Some(other) => {
+                patch(&organization, &other, &right);
+                other
+            }
+            None => organization.vehicle(right),
+        };
+        stay(&organization, &owner, ["2026-06-01", "2026-06-30"], "COMPLETED");
+        wait_for_each(&organization, "customer_id", &[Value::Null]);
+        let suggestion = &suggested(&organization, "tolls")[0];
+        let reason = suggestion["reason"].as_str().unwrap();
+        assert!(
+            reason.ends_with(&format!("{mistyped} and {owner}."))
+                || reason.ends_with(&format!("{owner} and {mistyped}.")),
+            "{reason}"
+        );
+        assert_eq!(suggestion["candidates"].as_array().map(Vec::len), Some(2), "{suggestion}");
+        assert_eq!(assignments(&organization, &owner)[0]["from"], Value::Null);
+        // An operator who knows it says that the first vehicle never had it.
+        let left: Vec<Value> = assignments(&organization, &mistyped)
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|one| one["to"].is_null())
+            .cloned()
+            .collect();
+        assign(&organization, &mistyped, &json!(left)).ok();
+        wait_for_each(&organization, "vehicle_id", &[json!(owner)]);
+    }
+}
+
 /// The number moved, and one of the vehicles was recorded late: nobody knows when, so nothing is taken away from either.
 #[test]
 fn a_number_that_the_earlier_vehicle_loses_after_a_new_one_got_it_stays_with_both_until_then() {
