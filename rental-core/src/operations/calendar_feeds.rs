@@ -88,7 +88,13 @@ impl Intent for ChangeCalendarFeed<'_> {
                 }
             }
             batch.replace(place, row.revision, to_json(&state)?);
-            Ok(Prepared { batch, body: record.value, revision: record.revision, object: Some(Box::new(feed)) })
+            Ok(Prepared {
+                batch,
+                body: record.value,
+                revision: record.revision,
+                object: Some(Box::new(feed)),
+                asks: Vec::new(),
+            })
         })
     }
 }

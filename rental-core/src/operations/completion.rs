@@ -56,5 +56,5 @@ pub(crate) async fn finish(
             }
         }
     }
-    Ok(Prepared { batch, body: outcome.json, revision, object: outcome.object })
+    Ok(Prepared { batch, body: outcome.json, revision, object: outcome.object, asks: outcome.asks })
 }

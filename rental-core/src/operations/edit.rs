@@ -42,7 +42,7 @@ pub async fn replace(
 ) -> Result<Prepared, Error> {
     if !outcome.changed && outcome.events.is_empty() {
         let Record { revision, value: body, .. } = before;
-        return Ok(Prepared { batch: Batch::default(), body, revision, object: outcome.object });
+        return Ok(Prepared { batch: Batch::default(), body, revision, object: outcome.object, asks: Vec::new() });
     }
     let revision = before.revision + u64::from(outcome.changed);
     if outcome.changed {

@@ -11,7 +11,7 @@ use crate::{
     rows::key,
     schema::Hold,
     store::{Batch, Key, Order, Pages, Prior, Record, Span, Store, all_sound, get_one},
-    value::{Date, OrganizationId, VehicleId},
+    value::{Date, Holder, OrganizationId, VehicleId},
 };
 use bytes::Bytes;
 
@@ -125,6 +125,17 @@ async fn first_conflict(
     Ok(None)
 }
 
+/// What else holds the vehicle of `wanted` on one of its nights.
+pub(super) async fn other(
+    store: &dyn Store,
+    organization: OrganizationId,
+    wanted: Hold,
+) -> Result<Option<Holder>, Error> {
+    let calendar = get_one(store, &key::calendar(organization, wanted.vehicle)).await?;
+    let classes = calendar.as_ref().map_or(Ok(0), classes_in_use)?;
+    Ok(first_conflict(store, organization, classes, wanted).await?.map(|hold| hold.holder))
+}
+
 /// All holds of a vehicle on the nights `[start, end)`.
 pub(super) async fn within(
     store: &dyn Store,
@@ -181,7 +192,7 @@ mod tests {
     use super::*;
     use crate::{
         store::{Commit, memory::Memory},
-        value::{BlockId, Holder, RentalId},
+        value::{BlockId, RentalId},
     };
     use proptest::prelude::*;
     use std::{

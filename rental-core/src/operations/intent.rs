@@ -4,6 +4,7 @@ use super::edge::Edge;
 use crate::{
     error::Error,
     resources::{AnyObject, Resource},
+    schema::Ask,
     store::{Batch, Revision, Store},
 };
 use bytes::Bytes;
@@ -20,6 +21,8 @@ pub struct Prepared {
     pub revision: Revision,
     /// The object that the write is about; `None` when it is about several, or about none.
     pub object: Option<Box<dyn AnyObject>>,
+    /// What is looked up beside the commit, for the notices of the response.
+    pub asks: Vec<Ask>,
 }
 
 impl Prepared {

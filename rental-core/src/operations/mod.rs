@@ -27,6 +27,7 @@ pub mod idempotency;
 mod intent;
 mod new_api_key;
 mod newest;
+mod notices;
 pub(crate) mod number;
 mod read;
 pub(crate) mod recheck;

@@ -73,7 +73,7 @@ impl Intent for ChangeVehicleFeed<'_> {
                 }
                 (None, None) => return Err(Error::NotFound { object: OBJECT }),
             };
-            Ok(Prepared { batch, body, revision: 1, object: None })
+            Ok(Prepared { batch, body, revision: 1, object: None, asks: Vec::new() })
         })
     }
 }

@@ -6,14 +6,17 @@ use super::{
     erased,
     idempotency::{self, IdempotencyKey, IdempotencyRecord, Lookup},
     intent::{Intent, Prepared},
+    notices::{beside, look_up},
 };
 use crate::{
     error::Error,
     resources::AnyObject,
+    schema::Notice,
     store::{Batch, Commit, Revision, Store},
     value::OrganizationId,
 };
 use bytes::Bytes;
+use std::sync::Mutex;
 
 /// The response of a write.
 #[derive(Debug)]
@@ -30,6 +33,8 @@ pub struct Written {
     pub replayed: bool,
     /// Whether a batch was committed.
     pub committed: bool,
+    /// What else the store has of the vehicle, customer or rental that was written; none after a replay.
+    pub notices: Vec<Notice>,
 }
 
 /// Most attempts to commit a write whose objects are changed concurrently.
@@ -62,11 +67,13 @@ pub async fn write(
                 Lookup::NotStored(record) => outdated = record,
             }
         }
-        let (mut batch, mut written) = match intent.prepare(store, edge).await {
-            Ok(Prepared { batch, body, revision, object }) => (batch, response(success, body, Some(revision), object)),
+        let (mut batch, mut written, asks) = match intent.prepare(store, edge).await {
+            Ok(Prepared { batch, body, revision, object, asks }) => {
+                (batch, response(success, body, Some(revision), object), asks)
+            }
             Err(error) if idempotency_key.is_some() && error.is_final() => {
                 let (status, body) = render(&error);
-                (Batch::default(), response(status, body, None, None))
+                (Batch::default(), response(status, body, None, None), Vec::new())
             }
             Err(error) => return Err(error),
         };
@@ -77,7 +84,19 @@ pub async fn write(
         if batch.is_empty() {
             return Ok(written);
         }
-        if commit_for(store, organization, batch).await? == Commit::Applied {
+        let commit = commit_for(store, organization, batch);
+        let committed = match &written.object {
+            Some(object) if !asks.is_empty() => {
+                let found = Mutex::default();
+                // Boxed: most writes ask nothing.
+                let looking = Box::pin(look_up(store, organization, object.subject().1, &asks, &found));
+                let committed = beside(commit, looking).await?;
+                written.notices = found.into_inner().unwrap_or_default();
+                committed
+            }
+            _ => commit.await?,
+        };
+        if committed == Commit::Applied {
             written.committed = true;
             return Ok(written);
         }
@@ -86,7 +105,7 @@ pub async fn write(
 }
 
 fn response(status: u16, body: Bytes, revision: Option<Revision>, object: Option<Box<dyn AnyObject>>) -> Written {
-    Written { status, body, revision, object, replayed: false, committed: false }
+    Written { status, body, revision, object, replayed: false, committed: false, notices: Vec::new() }
 }
 
 /// The stored response, without personal data when its customer was erased since.

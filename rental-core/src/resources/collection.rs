@@ -104,8 +104,8 @@ impl<T: Resource> Row<T> {
 fn create<T: Create>(sent: &Fields, otherwise: Otherwise<'_>, context: &RuleContext<'_>) -> Result<Outcome, Error> {
     let mut object: T = sent.object(otherwise).map_err(unfit)?;
     let events = object.create(context)?;
-    let elsewhere = object.elsewhere(context)?;
-    Ok(Outcome { elsewhere, ..Outcome::new(object, true, events, None)? })
+    let (elsewhere, asks) = (object.elsewhere(context)?, object.asks(None));
+    Ok(Outcome { elsewhere, asks, ..Outcome::new(object, true, events, None)? })
 }
 
 fn reads<T: Create>(
@@ -126,7 +126,8 @@ fn update<T: Update>(before: &Record, sent: &Fields, context: &RuleContext<'_>) 
     if changed {
         object.touch(context.now);
     }
-    Outcome::new(object, changed, events, Some(effects::of(&before)))
+    let asks = object.asks(Some(&before));
+    Ok(Outcome { asks, ..Outcome::new(object, changed, events, Some(effects::of(&before)))? })
 }
 
 /// The error of valid fields that do not fit the struct. A test checks that structs and descriptions agree.

@@ -4,7 +4,8 @@ use crate::{
     error::Error,
     resources::{Create, Portable, Resource, RuleContext, Update, event::EventType, fields},
     schema::{
-        BY_UPDATE, CREATED_AT, Fields, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object, ordered_index,
+        Ask, BY_UPDATE, CREATED_AT, Fields, Kind, ResourceSpec, SAME_EMAIL, UPDATED_AT, field, filter, id, index,
+        object, ordered_index,
     },
     value::{CustomerId, Email, Language, Name, Phone, Text, Timestamp},
 };
@@ -66,6 +67,11 @@ fields! {
 
 impl Resource for Customer {
     const SPEC: &'static ResourceSpec = &SPEC;
+
+    fn asks(&self, before: Option<&Self>) -> Vec<Ask> {
+        let email = self.entry(&["email"]).filter(|_| before.is_none_or(|before| before.email != self.email));
+        email.map(|entry| Ask::Another(&SAME_EMAIL, entry)).into_iter().collect()
+    }
 }
 
 impl Portable for Customer {}

@@ -143,5 +143,6 @@ fn accept<T: Portable>(fields: &Fields, json: Bytes, context: &RuleContext<'_>) 
         effects_before: None,
         effects,
         elsewhere: Vec::new(),
+        asks: Vec::new(),
     })
 }

@@ -10,12 +10,13 @@ use crate::{
     },
     rows::{Row, key},
     schema::{
-        AMOUNT_BILLED, CREATED_AT, CURRENCY, Charge, Effects, Facts, Fields, Grounds, INVOICE_IDS, IndexPrefix, Kind,
-        LookUpSpec, ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
+        AMOUNT_BILLED, Ask, CREATED_AT, CURRENCY, Charge, Effects, Facts, Fields, Grounds, Hold, INVOICE_IDS,
+        IndexPrefix, Kind, LookUpSpec, ResourceSpec, SAME_BOOKING_ID, SECOND_ACTIVE, UPDATED_AT, field, filter, id,
+        index, look_up, object, ordered_index,
     },
     store::Key,
     value::{
-        Currency, CustomerId, Date, EarlierVehicle, InvoiceId, Money, OrganizationId, Period, RentalId, Text,
+        Currency, CustomerId, Date, EarlierVehicle, Holder, InvoiceId, Money, OrganizationId, Period, RentalId, Text,
         Timestamp, VehicleId, Zone, words,
     },
 };
@@ -427,6 +428,33 @@ impl Resource for Rental {
         let entries = self.stays().into_iter().chain(self.recorded()).chain(single).collect();
         let charge = Charge { customer: Some(self.customer_id), amount: self.final_price, billed: self.billed() };
         Effects { holds: self.holds(), entries, charge: Some(charge), grounds: self.grounds(), ..Effects::default() }
+    }
+
+    fn asks(&self, before: Option<&Self>) -> Vec<Ask> {
+        let is_new = |part: &dyn Fn(&Self) -> bool| before.is_none_or(|before| !part(before));
+        let mut asks = Vec::new();
+        if is_new(&|before| before.booking_id == self.booking_id) {
+            asks.extend(self.entry(&["booking_id"]).map(|entry| Ask::Another(&SAME_BOOKING_ID, entry)));
+        }
+        let of_status = is_new(&|before| (before.status, before.vehicle_id) == (self.status, self.vehicle_id));
+        match self.status {
+            RentalStatus::New => {
+                let dates = (self.start_date, self.end_date);
+                if (of_status || is_new(&|before| (before.start_date, before.end_date) == dates))
+                    && let (Some(start), Some(end)) = dates
+                {
+                    asks.push(Ask::Holder(Hold::new(self.vehicle_id, Holder::Rental(self.id), start, end)));
+                }
+            }
+            RentalStatus::Approved | RentalStatus::Active if of_status => {
+                asks.push(Ask::Status(self.vehicle_id));
+                if self.status == RentalStatus::Active {
+                    asks.extend(self.entry(&["status", "vehicle_id"]).map(|entry| Ask::Another(&SECOND_ACTIVE, entry)));
+                }
+            }
+            _ => {}
+        }
+        asks
     }
 }
 

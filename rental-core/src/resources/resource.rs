@@ -3,7 +3,7 @@
 use crate::{
     error::{Error, FieldCode},
     rows::key,
-    schema::{Effects, IndexValue, ResourceSpec},
+    schema::{Ask, Effects, IndexPrefix, IndexValue, ResourceSpec},
     store::Key,
     value::{Id, Members, OrganizationId, Text, Timestamp},
 };
@@ -62,6 +62,16 @@ pub trait Resource: Object + Serialize + DeserializeOwned + Send + Sync + 'stati
     /// The rows derived from the object, without its index entries; [`effects::of`](super::effects::of) adds them.
     fn effects(&self) -> Effects {
         Effects::default()
+    }
+
+    /// What a POST, or a PATCH of `before`, asks for the notices of its response.
+    fn asks(&self, _before: Option<&Self>) -> Vec<Ask> {
+        Vec::new()
+    }
+
+    /// The entry of the object in the index over these fields; `None` while one of them is null.
+    fn entry(&self, fields: &[&str]) -> Option<IndexPrefix> {
+        Self::SPEC.index_over(fields, None)?.with(|field| self.indexed(field))
     }
 
     /// The `updated_at` of an object that changes at `now`; never earlier than before.

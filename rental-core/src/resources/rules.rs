@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    schema::{Effects, FieldSpec, Fields},
+    schema::{Ask, Effects, FieldSpec, Fields},
     store::{Key, Record},
     value::{FieldValue, FromFields, Money, OrganizationId, Timestamp},
 };
@@ -123,6 +123,8 @@ pub struct Outcome {
     pub effects: Effects,
     /// The changes of other objects in the same batch. They emit no events.
     pub elsewhere: Vec<Change>,
+    /// What is looked up beside the commit, for the notices of the response.
+    pub asks: Vec<Ask>,
 }
 
 /// The change of a stored object that goes with that of another one.
@@ -150,6 +152,7 @@ impl Outcome {
             effects_before,
             effects,
             elsewhere: Vec::new(),
+            asks: Vec::new(),
         })
     }
 }

@@ -4,7 +4,7 @@ use crate::{
     error::Error,
     resources::{Create, Portable, Resource, RuleContext, Update, event::EventType, fields, read_json},
     schema::{
-        BY_UPDATE, CREATED_AT, CURRENCY, Effects, Facts, Fields, Grounds, IndexPrefix, Kind, LookUpSpec, Names,
+        Ask, BY_UPDATE, CREATED_AT, CURRENCY, Effects, Facts, Fields, Grounds, IndexPrefix, Kind, LookUpSpec, Names,
         ResourceSpec, UPDATED_AT, field, filter, filter_by, id, index, look_up, object, ordered_index,
     },
     store::Record,
@@ -23,6 +23,13 @@ words! {
         Maintenance = "maintenance",
         /// The vehicle is out of service for another reason.
         Unavailable = "unavailable",
+    }
+}
+
+impl VehicleStatus {
+    /// Whether the vehicle is a part of the fleet: one that is out of service can have its plate still.
+    pub(crate) fn is_in_service(self) -> bool {
+        self != Self::Unavailable
     }
 }
 
@@ -127,13 +134,14 @@ pub(crate) fn is_name_look_up(prefix: &IndexPrefix) -> bool {
     [TAG, PLATE].iter().any(|look_up| prefix.as_bytes().first() == Some(&look_up.number))
 }
 
-/// What tells which transponder and plate a vehicle has. Reading it alone takes a part of the time of the whole vehicle.
+/// What tells which transponder and plate a vehicle has, and its status. Reading it alone takes a part of the time of the whole vehicle.
 #[derive(Deserialize)]
 pub(crate) struct NamedVehicle {
     pub(crate) id: VehicleId,
     plate: Option<Text>,
     plate_state: Option<Text>,
     transponder_number: Option<Text>,
+    pub(crate) status: VehicleStatus,
 }
 
 impl NamedVehicle {
@@ -168,6 +176,20 @@ impl Resource for Vehicle {
         let is_named = names.iter().any(Option::is_some);
         let grounds = is_named.then_some(Grounds { vehicle: self.id, from: 0, facts: Facts::Names(names) });
         Effects { entries, grounds, ..Effects::default() }
+    }
+
+    /// Who else has a number that it gets, or that it has when it comes into service.
+    fn asks(&self, before: Option<&Self>) -> Vec<Ask> {
+        let before = before.filter(|before| before.status.is_in_service()).map(Self::names).unwrap_or_default();
+        let mut names = self.names();
+        if before[0] == names[0] {
+            names[0] = None;
+        }
+        if before[1..] == names[1..] {
+            names[1] = None;
+        }
+        let is_asked = self.status.is_in_service() && names[..2].iter().any(Option::is_some);
+        is_asked.then_some(Ask::Vehicles(names)).into_iter().collect()
     }
 }
 

@@ -13,6 +13,7 @@ mod hold;
 mod index;
 mod index_choice;
 mod kind;
+mod notice;
 mod resource_spec;
 mod sent;
 mod shared_fields;
@@ -31,6 +32,10 @@ pub use hold::Hold;
 pub use index::{IndexPrefix, IndexSpec, LookUpSpec};
 pub(crate) use index::{index, look_up, ordered_index, sparse_index};
 pub use kind::Kind;
+pub use notice::{Ask, NOTICE_HEADER, NOTICES, Notice, NoticeSpec};
+pub(crate) use notice::{
+    NIGHTS_HELD, NOT_AVAILABLE, SAME_BOOKING_ID, SAME_EMAIL, SAME_PLATE, SAME_TRANSPONDER, SECOND_ACTIVE,
+};
 pub use resource_spec::ResourceSpec;
 pub use sent::Fields;
 pub(crate) use shared_fields::{

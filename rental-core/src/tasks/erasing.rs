@@ -50,6 +50,7 @@ impl Intent for Erase<'_> {
                         body: record.value,
                         revision: record.revision,
                         object: None,
+                        asks: Vec::new(),
                     };
                     (prepared, body)
                 }

@@ -17,6 +17,7 @@ use rental_core::{
     error::{Error, KeyProblem},
     operations::{self, Intent, Written, idempotency::IdempotencyKey},
     resources::organization::{self, Organization},
+    schema::{NOTICE_HEADER, Notice},
     store::Store,
 };
 use std::sync::OnceLock;
@@ -78,13 +79,17 @@ pub(crate) async fn write_to(
         app.tenants.refused(exceeded.quota);
         return Err(Problem::QuotaExceeded(*exceeded));
     }
-    let Written { status, body, revision, replayed, committed, .. } = outcome?;
+    let Written { status, body, revision, replayed, committed, notices, .. } = outcome?;
     if committed {
         app.hooks.committed();
     }
     let mut reply = Reply::stored(status, body);
     if let Some(revision) = revision {
         reply = reply.with(header::ETAG, &etag(revision));
+    }
+    if !notices.is_empty() {
+        let list = notices.iter().map(Notice::to_string).collect::<Vec<_>>().join(", ");
+        reply = reply.with(HeaderName::from_static(NOTICE_HEADER), &list);
     }
     if replayed {
         app.metrics.replays.inc();

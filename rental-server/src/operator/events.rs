@@ -100,7 +100,13 @@ impl Intent for Resend<'_> {
             let body = json!({
                 "object": "list", "has_more": false, "next_cursor": null, "disabled_endpoint_ids": disabled, "data": made,
             });
-            Ok(Prepared { batch, body: body.to_string().into(), revision: record.revision, object: None })
+            Ok(Prepared {
+                batch,
+                body: body.to_string().into(),
+                revision: record.revision,
+                object: None,
+                asks: Vec::new(),
+            })
         })
     }
 }

@@ -129,7 +129,13 @@ impl Intent for Change<'_> {
             }
             let (bytes, (width, height)) = self.logo.as_ref().map_or((0, (0, 0)), |(png, size)| (png.len(), *size));
             let body = json!({"object": "logo", "organization_id": organization.id, "bytes": bytes, "width": width, "height": height});
-            Ok(Prepared { batch, body: body.to_string().into(), revision: 1, object: Some(Box::new(organization)) })
+            Ok(Prepared {
+                batch,
+                body: body.to_string().into(),
+                revision: 1,
+                object: Some(Box::new(organization)),
+                asks: Vec::new(),
+            })
         })
     }
 }

@@ -107,7 +107,7 @@ impl Intent for Rotate<'_> {
                 }
             };
             let body = body(store, &keys, Some(&next)).await?;
-            Ok(Prepared { batch, body: body.to_string().into(), revision: 1, object: None })
+            Ok(Prepared { batch, body: body.to_string().into(), revision: 1, object: None, asks: Vec::new() })
         })
     }
 }

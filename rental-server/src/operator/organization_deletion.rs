@@ -218,7 +218,13 @@ impl Intent for Delete<'_> {
                 None => task.begin_again(store, &mut begun.batch).await?,
             }
             let body = body(organization.id, 0, edge.now(), None).to_string().into();
-            Ok(Prepared { batch: begun.batch, body, revision: 1, object: Some(Box::new(organization)) })
+            Ok(Prepared {
+                batch: begun.batch,
+                body,
+                revision: 1,
+                object: Some(Box::new(organization)),
+                asks: Vec::new(),
+            })
         })
     }
 }

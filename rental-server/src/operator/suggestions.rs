@@ -115,7 +115,7 @@ impl<T: Attributable> Intent for AttachPage<'_, T> {
             let judged = judge_page::<T>(store, Some(edge), self.organization, &self.page).await?;
             let Judged { batch, body, damaged } = judged;
             *self.damaged.lock().unwrap_or_else(PoisonError::into_inner) = damaged;
-            Ok(Prepared { batch, body: body.to_string().into(), revision: 1, object: None })
+            Ok(Prepared { batch, body: body.to_string().into(), revision: 1, object: None, asks: Vec::new() })
         })
     }
 }

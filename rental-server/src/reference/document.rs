@@ -140,6 +140,9 @@ fn responses(endpoint: &Endpoint, operation: &Operation) -> Value {
     if reply.replayed {
         ok["headers"]["Idempotent-Replayed"] = parts::header("IdempotentReplayed");
     }
+    if matches!(operation.body, Some(BodySchema::Create | BodySchema::Update)) && parts::has_notices(spec) {
+        ok["headers"]["Rental-Notice"] = parts::header("RentalNotice");
+    }
     if reply.example == Example::List || LEAVING_OUT.contains(&&*name) {
         ok["headers"]["Rental-Damaged-Rows"] = parts::header("DamagedRows");
     }

@@ -7,7 +7,7 @@ use crate::{
         shapes::{self, described},
     },
 };
-use rental_core::schema::{FilterSpec, Kind, ResourceSpec};
+use rental_core::schema::{FilterSpec, Kind, NOTICES, NoticeSpec, ResourceSpec};
 use serde_json::{Map, Value, json};
 
 pub(super) const INTRODUCTION: &str = "\
@@ -117,6 +117,7 @@ pub(super) fn headers() -> Value {
         "ServiceVersion": text("The date of the API's description."),
         "ETag": text("The object's revision, for `If-Match` and `If-None-Match`."),
         "IdempotentReplayed": {"description": "`true` when this is the answer to an earlier request with the same key.", "schema": {"type": "string", "const": "true"}},
+        "RentalNotice": text(&notices()),
         "DamagedRows": {"description": "How many objects the page leaves out because what is stored of them, or of others that they need, is damaged. Absent when there are none.", "schema": shapes::at_least(1)},
         "RetryAfter": {"description": "Seconds after which to try again.", "schema": shapes::at_least(1)},
         "RateLimit": text("Requests left and seconds until all are back, when a rate limit applies."),
@@ -125,6 +126,24 @@ pub(super) fn headers() -> Value {
         "WwwAuthenticate": text("How to authenticate."),
         "Accept": text("The media type that is taken."),
     })
+}
+
+/// The description of the header with notices.
+fn notices() -> String {
+    let kind = |spec: &NoticeSpec| {
+        let forms = spec.names.iter().map(|object| format!("`{}; {object}=\"ID\"`", spec.name));
+        format!("{}: {} {}", forms.collect::<Vec<_>>().join(" or "), spec.says, spec.next)
+    };
+    let kinds = NOTICES.iter().map(kind).collect::<Vec<_>>().join("\n\n");
+    format!(
+        "What else the organization has of what was written. The write was done. A list (RFC 8941), each member with the id of one \
+         object. Best effort: a replay for an idempotency key has none. Absent when there is nothing to tell.\n\n{kinds}"
+    )
+}
+
+/// Whether the response to a POST or PATCH of this resource can have notices.
+pub(super) fn has_notices(spec: &ResourceSpec) -> bool {
+    NOTICES.iter().any(|notice| notice.on == spec.object)
 }
 
 pub(super) fn header(name: &str) -> Value {

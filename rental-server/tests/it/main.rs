@@ -27,6 +27,7 @@ mod holds;
 mod idempotency;
 mod lists;
 mod metrics;
+mod notices;
 mod observability;
 mod operator;
 mod overload;

@@ -142,7 +142,7 @@ impl Intent for Enable {
                 "object": "webhook_endpoint_enabling", "dry_run": self.dry_run, "examined": examined, "enabled": enabled,
                 "has_more": more, "next_cursor": cursor,
             });
-            Ok(Prepared { batch, body: body.to_string().into(), revision: 1, object: None })
+            Ok(Prepared { batch, body: body.to_string().into(), revision: 1, object: None, asks: Vec::new() })
         })
     }
 }

@@ -156,7 +156,13 @@ impl Intent for Delete<'_> {
             let (id, whose) = (endpoint.id, endpoint.organization_id);
             let body =
                 json!({"id": id, "object": "webhook_endpoint", "organization_id": whose, "deleted": true}).to_string();
-            Ok(Prepared { batch, body: body.into(), revision: record.revision, object: Some(Box::new(endpoint)) })
+            Ok(Prepared {
+                batch,
+                body: body.into(),
+                revision: record.revision,
+                object: Some(Box::new(endpoint)),
+                asks: Vec::new(),
+            })
         })
     }
 }
@@ -185,7 +191,13 @@ impl Intent for Rotate<'_> {
             sealed.rotate(new, end, edge.now());
             batch.checks.push(Check::At(record.key, record.revision));
             batch.replace(place, stored.revision, to_json(&sealed)?);
-            Ok(Prepared { batch, body: record.value, revision: record.revision, object: Some(Box::new(endpoint)) })
+            Ok(Prepared {
+                batch,
+                body: record.value,
+                revision: record.revision,
+                object: Some(Box::new(endpoint)),
+                asks: Vec::new(),
+            })
         })
     }
 }

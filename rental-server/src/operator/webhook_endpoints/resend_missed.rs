@@ -111,7 +111,7 @@ impl Intent for ResendMissed<'_> {
             let more = events.len() == MISSED_PAGE;
             let cursor = events.last().and_then(|row| key_of(row).id()).filter(|_| more);
             let body = json!({"object": "recovery", "examined": events.len(), "resent": resent, "has_more": more, "next_cursor": cursor});
-            Ok(Prepared { batch, body: body.to_string().into(), revision: 1, object: None })
+            Ok(Prepared { batch, body: body.to_string().into(), revision: 1, object: None, asks: Vec::new() })
         })
     }
 }
