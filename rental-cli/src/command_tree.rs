@@ -4,7 +4,7 @@ use crate::{
     commands::{
         GROUPS, SINGLE_COMMANDS, candidates, config, doctor, fields,
         group::with_examples,
-        login,
+        login, notices,
         session::{Session, api},
         shell,
     },
@@ -129,6 +129,7 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), Failure> {
     let session = Session::new(api(&settings, matches), out, settings);
     let done = (group.run)(group_matches, &session).map_err(|failure| session.with_names(failure));
     session.warn_of_damage();
+    notices::tell(&session);
     done
 }
 

@@ -11,6 +11,7 @@ use crate::{
     edge,
     failure::{Failure, error_response::ErrorResponse},
 };
+use rental_core::schema::{NOTICE_HEADER, Notice};
 use reqwest::{
     Method, Url,
     blocking::{Client, RequestBuilder, Response},
@@ -18,7 +19,7 @@ use reqwest::{
     redirect::Policy,
 };
 use std::{
-    cell::{Cell, OnceCell},
+    cell::{Cell, OnceCell, RefCell},
     error::Error as _,
     io::Read as _,
     time::{Duration, Instant},
@@ -38,6 +39,8 @@ pub(crate) struct Api {
     client: OnceCell<Client>,
     /// Objects that the lists left out so far because they are damaged.
     left_out: Cell<u64>,
+    /// What the responses noticed so far.
+    notices: RefCell<Vec<Notice>>,
     /// Shows requests and responses on stderr.
     trace: Trace,
 }
@@ -59,8 +62,8 @@ pub(crate) struct ResponseHead {
 impl Api {
     /// Creates a client of the server at `base_url`. `timeout` limits each attempt.
     pub(crate) fn new(base_url: Url, timeout: Duration, secrets: Secrets) -> Self {
-        let (client, left_out) = (OnceCell::new(), Cell::new(0));
-        Self { base_url, timeout, secrets, client, left_out, trace: Trace::Off }
+        let (client, left_out, notices) = (OnceCell::new(), Cell::new(0), RefCell::default());
+        Self { base_url, timeout, secrets, client, left_out, notices, trace: Trace::Off }
     }
 
     /// Shows requests and responses on stderr.
@@ -173,6 +176,11 @@ impl Api {
         self.left_out.get()
     }
 
+    /// What the responses noticed so far.
+    pub(crate) fn notices(&self) -> Vec<Notice> {
+        self.notices.borrow().clone()
+    }
+
     /// Time-out of an attempt, or of each read of a streamed response.
     pub(crate) fn timeout(&self) -> Duration {
         self.timeout
@@ -220,6 +228,7 @@ impl Api {
         let head = self.trace.head(&response);
         let header = |name: &str| response.headers().get(name)?.to_str().ok().map(str::to_owned);
         let (request_id, retry_after) = (header("request-id"), header(RETRY_AFTER.as_str()));
+        self.notices.borrow_mut().extend(header(NOTICE_HEADER).iter().flat_map(|list| Notice::list(list)));
         let left_out = header("rental-damaged-rows").and_then(|count| count.parse().ok()).unwrap_or(0);
         self.left_out.set(self.left_out.get().saturating_add(left_out));
         let mut body = Vec::new();

@@ -4,7 +4,7 @@
 
 use crate::{
     client::{access::Access, api::Api},
-    commands::{by_agency, by_name::is_id, by_passage, pages},
+    commands::{by_agency, by_name::is_id, by_passage, described::describe, pages},
     failure::Failure,
     output::record::Record,
     text::word,
@@ -247,7 +247,7 @@ pub(crate) fn resolve(
         match found.as_slice() {
             [] => tried.push(way.called),
             [one] => return Ok(one.id.clone()),
-            found => return Err(ambiguous(spec, (way.called, text), found)),
+            found => return Err(ambiguous((api, naming.access), spec, (way.called, text), found)),
         }
     }
     if tried.is_empty() {
@@ -359,15 +359,28 @@ fn needs_a_key(failure: Failure, spec: &ResourceSpec, text: &str) -> Failure {
 }
 
 /// A text names more than one object. They are listed by names that tell them apart, if they have such names, else by id.
-fn ambiguous(spec: &ResourceSpec, (called, text): (&str, &str), found: &[Found]) -> Failure {
+fn ambiguous(
+    (api, access): (&Api, Access),
+    spec: &ResourceSpec,
+    (called, text): (&str, &str),
+    found: &[Found],
+) -> Failure {
     let (count, more) = match found.get(..MOST_LISTED) {
         Some(_) if found.len() > MOST_LISTED => (format!("more than {MOST_LISTED}"), ", ..."),
         _ => (found.len().to_string(), ""),
     };
     let is_own = |one: &Found| one.name.is_some() && found.iter().filter(|other| other.name == one.name).count() == 1;
     let all_own = found.iter().all(is_own);
-    let shown = |one: &Found| one.name.as_deref().filter(|_| all_own).map_or_else(|| one.id.clone(), word);
-    let listed = found.iter().take(MOST_LISTED).map(shown).collect::<Vec<_>>().join(", ");
+    let listed = found.iter().take(MOST_LISTED);
+    let is_described = access == Access::Organization && ["vehicle", "customer", "rental"].contains(&spec.object);
+    let listed = match (all_own, is_described) {
+        (true, _) => listed.filter_map(|one| one.name.as_deref()).map(word).collect::<Vec<_>>().join(", "),
+        (false, true) => {
+            let objects: Vec<(&str, &str)> = listed.map(|one| (spec.plural, one.id.as_str())).collect();
+            describe(api, &objects).join("; ")
+        }
+        (false, false) => listed.map(|one| one.id.clone()).collect::<Vec<_>>().join(", "),
+    };
     let problem = format!("{count} {} have {called} {text:?}: {listed}{more}", spoken(spec.plural));
     let hint = match all_own {
         true => "use one of these names, which tell them apart",

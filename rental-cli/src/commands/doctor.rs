@@ -6,7 +6,7 @@ mod server;
 
 use crate::{
     client::{access::Access, api::Api, request::Request},
-    commands::{config, fields::columns_among, group::with_examples, session},
+    commands::{config, duplicates, fields::columns_among, group::with_examples, pages::MAX_LIMIT, session},
     config::settings::Settings,
     failure::Failure,
     output::{
@@ -19,6 +19,9 @@ use findings::{Findings, Status};
 use operator::check_operator;
 use server::{check_ready, check_server};
 use std::path::Path;
+
+/// Pages of each list that are compared with each other.
+const DUPLICATE_PAGES: usize = 10;
 
 /// Builds the command.
 pub(crate) fn command() -> Command {
@@ -85,8 +88,33 @@ fn check_organization(findings: &mut Findings<'_>, settings: &Settings, api: &Ap
         Ok(me) => {
             let fact =
                 format!("accepted, scope {}; it comes from {}", me.text("scope").unwrap_or_default(), secret.origin);
-            findings.add("api key", Status::Passed, &fact, None)
+            findings.add("api key", Status::Passed, &fact, None)?;
+            check_duplicates(findings, api)
         }
         Err(failure) => findings.failed("api key", &failure),
+    }
+}
+
+/// Counts records that are probably of one car, person or booking, among the newest ones.
+fn check_duplicates(findings: &mut Findings<'_>, api: &Api) -> Result<(), Failure> {
+    const NAME: &str = "duplicates";
+    let found = match duplicates::find(api, DUPLICATE_PAGES) {
+        Ok(found) => found,
+        Err(failure) => return findings.failed(NAME, &failure),
+    };
+    let among = match found.is_complete() {
+        true => String::new(),
+        false => format!(", among the newest {} of each list", DUPLICATE_PAGES * MAX_LIMIT as usize),
+    };
+    match found.counted() {
+        None => {
+            let fact = format!("no two records have one plate, transponder, email or booking id{among}");
+            findings.add(NAME, Status::Passed, &fact, None)
+        }
+        Some(counted) => {
+            let fact = format!("several records have one value each of {counted}{among}");
+            let next = "`rental-cli vehicles duplicates` lists them, with the steps that put it right";
+            findings.add(NAME, Status::Warning, &fact, Some(next))
+        }
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     commands::{
         assignments, availability,
         collection::{self, Collection, chosen_key, text},
-        confirm, fields,
+        confirm, duplicates, fields,
         group::{Group, with_examples},
         session::Session,
     },
@@ -47,6 +47,7 @@ fn command() -> Command {
             .arg(flag("revoke", "Revoke the URL").conflicts_with("rotate"))
             .arg(confirm::yes()),
         )
+        .subcommand(duplicates::command())
         .subcommands(availability::commands())
         .subcommands(assignments::commands());
     let free = "rental-cli vehicles available --from 2026-07-01 --to 2026-07-05";
@@ -61,6 +62,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let (verb, matches) = collection::verb(matches)?;
     match verb {
         "calendar-feed" => calendar_feed(matches, session),
+        "duplicates" => duplicates::run(session),
         "available" | "calendar" => availability::run(verb, matches, session),
         "assignments" | "assign" => assignments::run(verb, matches, session),
         _ => COLLECTION.run(verb, matches, session),

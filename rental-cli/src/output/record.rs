@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use std::fmt;
 
 /// One object: names and values in the order of the response.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Record(Vec<(String, Box<RawValue>)>);
 
 /// One page of a list.

@@ -146,14 +146,17 @@ fn a_broken_configuration_is_one_check_of_many() {
 #[test]
 fn the_scope_of_the_key_is_read_and_no_write_is_tried() {
     let me = ok(r#"{"object":"me","organization_id":"0190d0f2-7c3a-7cc0-8000-000000000009","scope":"read"}"#);
-    let server = FakeServer::new(vec![page(200, WELL), page(200, WELL), me]);
+    let list = || ok(r#"{"object":"list","has_more":false,"next_cursor":null,"data":[]}"#);
+    let server = FakeServer::new(vec![page(200, WELL), page(200, WELL), me, list(), list(), list()]);
     let mut command = server.command(&["doctor"]);
     let ran = Ran::of(command.env_remove("RENTAL_ADMIN_TOKEN"));
     assert_eq!(ran.code, Some(0), "{}", ran.stdout);
     let (word, fact, _) = check(&ran, "api key");
     assert!(word == "ok" && fact.starts_with("accepted, scope read; it comes from "), "{fact}");
     let asked: Vec<String> = server.asked().into_iter().map(|asked| asked.line).collect();
-    assert_eq!(asked, ["GET /healthz", "GET /readyz", "GET /v1/me"]);
+    let lists = ["vehicles", "customers", "rentals"].map(|plural| format!("GET /v1/{plural}?limit=100"));
+    assert_eq!(asked[..3], ["GET /healthz", "GET /readyz", "GET /v1/me"]);
+    assert_eq!(asked[3..], lists);
 }
 
 #[test]

@@ -101,7 +101,7 @@ impl Assignment {
 
     /// The prefix of the entries in the look-up of transponders or plates; `None` for a number that no statement can name.
     #[must_use]
-    pub(crate) fn look_up(&self) -> Option<IndexPrefix> {
+    pub fn look_up(&self) -> Option<IndexPrefix> {
         match self.kind {
             AssignmentKind::TollTag => tag_digits(&self.number).map(|digits| vehicle::tag_look_up(&digits)),
             AssignmentKind::Plate => self.plate().map(|plate| vehicle::plate_look_up(&plate)),

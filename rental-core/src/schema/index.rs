@@ -88,7 +88,7 @@ impl<'a> IndexValue<'a> {
 }
 
 /// The middle of an index entry's key, between the tag of the resource and the id: number of the index and values.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct IndexPrefix(Vec<u8>);
 
 impl IndexPrefix {

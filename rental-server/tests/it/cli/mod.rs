@@ -7,6 +7,7 @@ mod calendars;
 mod charges;
 mod copying;
 mod doctor;
+mod duplicates;
 mod erasing;
 mod files;
 mod listen;
