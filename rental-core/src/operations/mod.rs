@@ -51,6 +51,7 @@ pub use edit::{edit, replace};
 pub use intent::{Intent, Prepared, Preparing};
 pub use new_api_key::{IssueApiKey, NewApiKey};
 pub use newest::newest_id_time;
+pub(crate) use notices::same_vehicles;
 pub use read::{Listed, get, list, owner_of, sound_page};
 pub(crate) use reference::references;
 pub use sent_body::SentBody;

@@ -5,14 +5,17 @@ use crate::{
     error::Error,
     imports::statements::{Failed, Refused},
     request::body::Verb,
-    resources::organization::{self, Organization},
+    resources::{
+        organization::{self, Organization},
+        vehicle,
+    },
     schema::Fields,
     store::{OLDEST_VERSION, SCHEMA_VERSION},
     upgrade::{self, Billed, Members},
     value::{Currency, FromField, OrganizationId},
 };
 use serde::Deserialize;
-use std::{borrow::Cow, io::BufRead, sync::Arc};
+use std::{borrow::Cow, collections::HashSet, io::BufRead, sync::Arc};
 use uuid::Uuid;
 
 /// Most bytes of a line. The longest object that the API accepts has a quarter of it.
@@ -73,6 +76,8 @@ pub struct Inspection {
     pub objects: u64,
     /// What the invoices of the file bill.
     pub billed: Arc<Billed>,
+    /// The ids of its vehicles.
+    pub vehicles: Arc<HashSet<Uuid>>,
 }
 
 #[derive(Deserialize)]
@@ -116,7 +121,7 @@ pub fn inspect(from: impl BufRead, target: &Organization) -> Result<Inspection, 
     let refuse = |why: String| Err(Refused(why).into());
     let (mut source, mut lines, mut ended) = (None, 0, false);
     let mut version = None;
-    let mut billed = Billed::default();
+    let (mut billed, mut vehicles) = (Billed::default(), HashSet::new());
     for line in Lines::new(from) {
         let (row, line) = line?;
         if ended {
@@ -135,6 +140,7 @@ pub fn inspect(from: impl BufRead, target: &Organization) -> Result<Inspection, 
             ended = true;
         } else {
             billed.add(&line);
+            vehicles.extend(vehicle_of(&line));
         }
         lines += u64::from(!ended);
     }
@@ -143,10 +149,26 @@ pub fn inspect(from: impl BufRead, target: &Organization) -> Result<Inspection, 
         Some(_) if !ended => refuse(format!("it was broken off: its last line, `{END}`, is missing; export it again")),
         Some((schema_version, (source, organization))) => {
             billed.sort();
-            let (objects, billed) = (lines - HEAD_LINES as u64, Arc::new(billed));
-            Ok(Inspection { schema_version, source, organization, objects, billed })
+            let (billed, vehicles) = (Arc::new(billed), Arc::new(vehicles));
+            let objects = lines - HEAD_LINES as u64;
+            Ok(Inspection { schema_version, source, organization, objects, billed, vehicles })
         }
     }
+}
+
+/// The id of the vehicle in a line. Only lines that contain the word are parsed.
+fn vehicle_of(line: &[u8]) -> Option<Uuid> {
+    let text = std::str::from_utf8(line).ok().filter(|text| text.contains("\"vehicle\""))?;
+    let named: Named<'_> = serde_json::from_str(text).ok()?;
+    (named.object == vehicle::SPEC.object).then_some(named.id)
+}
+
+/// What every object has.
+#[derive(Deserialize)]
+struct Named<'a> {
+    id: Uuid,
+    #[serde(borrow)]
+    object: Cow<'a, str>,
 }
 
 /// Lifts a line of an older version to the present one. `None` for a line of the present version and for one that is no
@@ -161,12 +183,6 @@ pub(super) fn lifted(line: &[u8], version: u64, organization: &Members) -> Optio
 /// Sets what the invoices of the file bill of the object in a line, so that both always agree. `None` when the line needs no
 /// change.
 pub(super) fn with_billed(line: &[u8], billed: &Billed) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Named<'a> {
-        id: Uuid,
-        #[serde(borrow)]
-        object: Cow<'a, str>,
-    }
     let named: Named<'_> = serde_json::from_slice(line).ok()?;
     let mut members = Members::parse(line).ok()?;
     billed.fill(&named.object, named.id, &mut members).ok()?;

@@ -10,21 +10,23 @@ use crate::{
     erasing::Erasure,
     error::Error,
     imports::{Counts, RowOutcome, overlay::Overlay},
-    operations::{self, edge::Edge},
+    operations::{self, edge::Edge, same_vehicles},
     resources::{
         Object, Resource, RuleContext, Series,
         customer::Customer,
         organization::{self, Organization, SYSTEM},
         parse, porters, to_json,
+        vehicle::{self, Vehicle},
     },
     rows::key,
+    schema::{Notice, SAME_PLATE},
     store::{
         Batch, Check, Commit, DamagedRow, Key, Pages, SCHEMA_VERSION, Span, Store, Write, get_each, get_one, key_of,
         memory::Memory,
     },
     tasks::erasing::{begin_listed, look_for_names, names_of},
     upgrade::{Billed, Members},
-    value::{CustomerId, OrganizationId, Sum},
+    value::{CustomerId, Id, OrganizationId, Sum},
 };
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -55,6 +57,8 @@ pub struct Importer<'a> {
     version: (u64, Members),
     /// What the invoices of the file bill; `None` while no file was inspected.
     billed: Option<Arc<Billed>>,
+    /// The vehicles of the file.
+    vehicles: Arc<HashSet<Uuid>>,
     /// Erases the customers whom the list of the file names, and audits each of them; `None` refuses to.
     erases: Option<&'a AuditErasing<'a>>,
     /// Erased people with the emails and phones that the lines had of them.
@@ -112,6 +116,7 @@ impl<'a> Importer<'a> {
             source,
             version: (SCHEMA_VERSION, Members::default()),
             billed: None,
+            vehicles: Arc::default(),
             erases: None,
             returning: BTreeMap::new(),
             counts: Counts::of_an_export(),
@@ -127,7 +132,8 @@ impl<'a> Importer<'a> {
     #[must_use]
     pub fn of_version(self, file: &Inspection) -> Self {
         let billed = Some(Arc::clone(&file.billed));
-        Self { version: (file.schema_version, file.organization.clone()), billed, ..self }
+        let (version, vehicles) = ((file.schema_version, file.organization.clone()), Arc::clone(&file.vehicles));
+        Self { version, billed, vehicles, ..self }
     }
 
     /// Lets the list of the file erase customers of the organization. Without this, a line that names one who is not erased is
@@ -342,6 +348,9 @@ impl<'a> Importer<'a> {
                 Some(_) => return Ok(RowOutcome::Invalid(format!("`id` is that of a {} already.", spec.object))),
             }
         }
+        if let Some(why) = self.made_already(draft, line).await? {
+            return Ok(RowOutcome::Invalid(why));
+        }
         let prepared = async {
             let mut added = Batch::default();
             let references = operations::references(draft, self.organization.id, fields, &mut added).await?;
@@ -366,6 +375,26 @@ impl<'a> Importer<'a> {
             Err(error @ (Error::Unavailable(_) | Error::Damaged(_) | Error::Internal(_))) => Err(error),
             Err(error) => Ok(RowOutcome::Invalid(object::sentence(error))),
         }
+    }
+
+    /// Why a vehicle of the file is not made: the organization has a record of this car, and that is not of the file.
+    async fn made_already(&self, draft: &Overlay, line: &ParsedLine) -> Result<Option<String>, Error> {
+        if line.resource.spec.tag != vehicle::SPEC.tag {
+            return Ok(None);
+        }
+        let new: Vehicle = parse(&Vehicle::key(self.organization.id, Id::from_uuid(line.id)), &line.object)?;
+        if !new.status.is_in_service() {
+            return Ok(None);
+        }
+        let of_file = &self.vehicles;
+        let found = same_vehicles(draft, self.organization.id, &new.names(), |id| !of_file.contains(&id)).await?;
+        Ok(found.first().map(|Notice { spec, id, .. }| {
+            let number = if **spec == SAME_PLATE { "plate" } else { "transponder" };
+            format!(
+                "Vehicle {id} of this organization has this {number}, so the car was not made again. Clear the {number} of that \
+                 vehicle, or set its status to `unavailable`, and import the file again."
+            )
+        }))
     }
 
     /// The ids in `ready` that objects of other organizations have. Such lines are invalid, because an operator identifies

@@ -331,6 +331,26 @@ fn a_line_that_needs_a_damaged_row_is_reported_and_stops_no_other() {
 }
 
 #[test]
+fn a_car_that_the_organization_has_already_is_not_made_again() {
+    let source = Server::shared().organization();
+    fill(&source);
+    // The file has two records of one car itself: they arrive as they are.
+    for _ in 0..2 {
+        source.vehicle(json!({"plate": "TWICE1"}));
+    }
+    let (file, server) = (export(&source), Server::start(&[]));
+    let target = server.organization();
+    let there = target.vehicle(json!({"plate": "abc-1234", "plate_state": "New York"}));
+    let told = import(&target, "", &file).ok();
+    let why = format!("Vehicle {there} of this organization has this plate, so the car was not made again.");
+    assert!(told["errors"][0]["message"].as_str().unwrap().starts_with(&why), "{told}");
+    assert_eq!(all(&target, "vehicles").len(), 3);
+    target.patch(&format!("/v1/vehicles/{there}"), &json!({"plate": null})).ok();
+    let told = import(&target, "", &file).ok();
+    assert_eq!((&told["invalid"], all(&target, "vehicles").len()), (&json!(0), 4), "{told}");
+}
+
+#[test]
 fn ids_that_another_organization_of_the_server_has_are_refused() {
     let source = Server::shared().organization();
     fill(&source);
