@@ -75,7 +75,7 @@ pub(crate) struct ReplySchema {
 pub(crate) enum Example {
     None,
     Object,
-    /// With a key that is shown once.
-    ObjectWithKey,
+    /// With this member, as JSON text.
+    ObjectWith(&'static str, &'static str),
     List,
 }

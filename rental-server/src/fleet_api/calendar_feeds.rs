@@ -47,7 +47,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         .key(Action::Feed(FeedAction::Poll), &FEEDS);
     let remove = delete("/v1/calendar_feeds/{id}")
         .about(&calendar_feed::SPEC, "deleteCalendarFeed", "Delete calendar feed")
-        .says("Its blocks that have not ended are cancelled within seconds. Earlier ones stay.")
+        .says("Its blocks that have not ended are cancelled within seconds. Earlier ones stay. The feed itself is not found any more.")
         .without_revision()
         .key(Action::Feed(FeedAction::Remove), &FEEDS);
     vec![read, remove]

@@ -45,7 +45,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     let schema = "VehicleCalendarFeed";
     let show = get(path)
         .about(&vehicle::SPEC, "getVehicleCalendarFeed", "Retrieve the calendar feed of a vehicle")
-        .says("Whether the vehicle has a calendar feed, and since when. Nothing shows its path again.")
+        .says("Whether the vehicle has a calendar feed, and since when; 404 until a POST makes the first one. Nothing shows its path again.")
         .without_revision()
         .replies(schema)
         .defines(schema, feed())

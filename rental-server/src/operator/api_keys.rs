@@ -33,7 +33,7 @@ pub(super) fn resource() -> Vec<Endpoint> {
     let create = endpoint::create("/admin/v1/api_keys", &api_key::SPEC)
         .says("Only this response shows the key.")
         .replies("IssuedApiKey")
-        .example(Example::ObjectWithKey)
+        .example(Example::ObjectWith("key", "\"rk_live_…\""))
         .defines("IssuedApiKey", parts::showing_once("ApiKey", "key", "The key."))
         .operator(|request| Box::pin(create(request)));
     vec![collections::list(&api_key::SPEC), create, collections::retrieve(&api_key::SPEC)]
@@ -48,7 +48,7 @@ pub(super) fn actions() -> Vec<Endpoint> {
             .says("Makes a new key with the same scope and shows it once. The old key works until the overlap ends.")
             .takes(BodySchema::Own(parts::rotation_body(MAX_OVERLAP_SECS, overlap)))
             .replies("IssuedApiKey")
-            .example(Example::ObjectWithKey)
+            .example(Example::ObjectWith("key", "\"rk_live_…\""))
             .operator(|request| Box::pin(rotate(request))),
         post("/admin/v1/api_keys/{id}/revoke")
             .about(&api_key::SPEC, "revokeApiKey", "Revoke API key")

@@ -25,11 +25,15 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     let retrieve = endpoint::retrieve("/admin/v1/organizations/{id}", spec)
         .says("`usage` is about a second old, and the `ETag` does not depend on it.")
         .replies("OrganizationWithUsage")
-        .example(Example::Object)
+        .example(Example::ObjectWith("usage", USAGE))
         .defines("OrganizationWithUsage", schema())
         .reader(|request| Box::pin(retrieve(request)));
     vec![collections::list(spec), create, retrieve, update]
 }
+
+/// The example of what an organization uses.
+const USAGE: &str =
+    "{\"objects\":1200,\"bytes\":1800000,\"max_objects\":null,\"max_bytes\":null,\"max_requests_per_second\":null}";
 
 fn schema() -> Value {
     let most = |what: &str| json!({"type": ["integer", "null"], "format": "int64", "description": format!("Most {what}, by the organization or by the default of the server; `null` for no limit.")});

@@ -173,7 +173,6 @@ fn responses(endpoint: &Endpoint, operation: &Operation) -> Value {
         ("415", writes),
         ("422", writes),
         ("429", !matches!(endpoint.handler, Handler::Open(_))),
-        ("431", true),
         ("500", true),
         ("501", writes),
         ("503", true),

@@ -86,7 +86,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
 
 fn content(media: &str) -> Value {
     if media == "application/json" {
-        json!({"type": "array", "items": {"type": "array"}})
+        json!({"type": "array", "items": {"type": "array", "items": {"type": "string"}}})
     } else {
         json!({"type": "string"})
     }

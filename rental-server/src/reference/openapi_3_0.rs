@@ -2,13 +2,12 @@
 //!
 //! A pure conversion: nothing about the API is written here.
 
-use super::{components::DATA, parts::HEAD_TOO_LARGE};
+use super::components::DATA;
 use serde_json::{Map, Value, json};
 
 /// An OpenAPI 3.1 document as 3.0.3. Webhooks, which 3.0 has not, are in `x-webhooks`.
 pub(super) fn of(document: &Value) -> Value {
     let mut older = converted(document, document);
-    leave_out_head_too_large(&mut older);
     older["openapi"] = json!("3.0.3");
     if let Some(info) = older["info"].as_object_mut() {
         info.retain(|name, _| name != "summary");
@@ -17,19 +16,6 @@ pub(super) fn of(document: &Value) -> Value {
     older["info"]["license"] =
         json!({"name": document["info"]["license"]["name"], "url": "https://spdx.org/licenses/"});
     older
-}
-
-/// Leaves out the response without a body. Generators of this version, such as progenitor, take one type for all errors of an
-/// operation.
-fn leave_out_head_too_large(document: &mut Value) {
-    let paths = document["paths"].as_object_mut().into_iter().flat_map(Map::values_mut);
-    let operations = paths.filter_map(Value::as_object_mut).flat_map(Map::values_mut);
-    for responses in operations.filter_map(|operation| operation["responses"].as_object_mut()) {
-        responses.retain(|status, _| status != "431");
-    }
-    if let Some(responses) = document["components"]["responses"].as_object_mut() {
-        responses.retain(|name, _| name != HEAD_TOO_LARGE);
-    }
 }
 
 fn converted(value: &Value, document: &Value) -> Value {

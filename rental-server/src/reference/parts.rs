@@ -27,13 +27,10 @@ with `Idempotent-Replayed: true`.
 **Lost updates** are avoided with `If-Match` and the `ETag` of the revision that you read.
 
 **Errors** have a `type`, a `code` for programs, a `message` for people, and every bad field in `errors`. Quote the \
-`request_id` when you ask for help.
+`request_id` when you ask for help. Only 431, for a head of the request that is too large, has no body.
 
 **Request ids** of your own, in `X-Request-Id`, come back in the response, and a `traceparent` of W3C Trace Context says \
 to which trace a request belongs: the log of the server has both.";
-
-/// The response to a head that the server does not read to its end. It has no JSON, so no row in the catalogue.
-pub(super) const HEAD_TOO_LARGE: &str = "HeadTooLarge";
 
 pub(super) fn security_schemes() -> Value {
     json!({
@@ -173,10 +170,6 @@ pub(super) fn responses() -> Value {
         "NotModified".into(),
         json!({"description": "The object still has this `ETag`.", "headers": unchanged}),
     );
-    responses.insert(
-        HEAD_TOO_LARGE.into(),
-        json!({"description": "The head of the request is too large: send fewer or shorter headers. The response has no body, and the connection ends."}),
-    );
     let mut statuses: Vec<u16> = CATALOGUE.iter().map(|row| row.status).collect();
     statuses.dedup();
     for status in statuses {
@@ -230,14 +223,12 @@ pub(crate) fn responses_of(ok: &Value, problems: &[&str]) -> Value {
     for status in problems {
         responses[*status] = problem(status);
     }
-    responses["431"] = problem("431");
     responses
 }
 
 /// The response with this status.
 pub(crate) fn problem(status: &str) -> Value {
-    let name = if status == "431" { HEAD_TOO_LARGE.to_owned() } else { format!("Problem{status}") };
-    json!({"$ref": format!("#/components/responses/{name}")})
+    json!({"$ref": format!("#/components/responses/Problem{status}")})
 }
 
 /// A JSON body with an example.

@@ -346,8 +346,8 @@ pub(super) fn example_reply(spec: &ResourceSpec, example: Example) -> Value {
     match example {
         Example::None => Value::Null,
         Example::Object => object,
-        Example::ObjectWithKey => {
-            object["key"] = json!("rk_live_…");
+        Example::ObjectWith(member, json) => {
+            object[member] = parse(json);
             object
         }
         Example::List => json!({"object": "list", "has_more": false, "next_cursor": null, "data": [object]}),
