@@ -204,7 +204,7 @@ fn customer_id(number: u64) -> CustomerId {
 fn customer(number: u64) -> Value {
     json!({
         "id": customer_id(number), "object": "customer", "full_name": "Ada Lovelace", "email": null, "phone": null,
-        "preferred_language": "en", "source_channel": null, "notes": null, "erased_at": null, "created_at": time(0),
+        "preferred_language": "en", "language_chosen": false, "source_channel": null, "notes": null, "erased_at": null, "created_at": time(0),
         "updated_at": time(0),
     })
 }

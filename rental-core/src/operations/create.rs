@@ -14,7 +14,7 @@ use crate::{
     request::body::Verb,
     resources::{Collection, Outcome, Resource, RuleContext, organization::Organization},
     rows::key,
-    schema::{self, FieldSpec, Kind, Presence, ResourceSpec},
+    schema::{self, FieldSpec, Fields, Kind, Presence, ResourceSpec},
     store::{Batch, Store},
     value::{FieldValue, Money, Text, Timestamp},
 };
@@ -50,8 +50,9 @@ impl Intent for Create<'_> {
             let id = edge.new_id();
             let created = created_at(id);
             let given = |name| self.given.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
-            let otherwise =
-                |field: &FieldSpec| given(field.name).or_else(|| server_value(field, spec, organization, id, created));
+            let otherwise = |field: &FieldSpec| {
+                given(field.name).or_else(|| server_value(field, (spec, &sent), organization, id, created))
+            };
             if let Some(reads) = self.collection.reads {
                 let context = RuleContext {
                     now: created,
@@ -98,7 +99,7 @@ pub async fn insert<T: Resource>(
 /// The value of a field that only the server sets; `None` for every other field.
 fn server_value(
     field: &FieldSpec,
-    spec: &ResourceSpec,
+    (spec, sent): (&ResourceSpec, &Fields),
     organization: &Organization,
     id: Uuid,
     created: Timestamp,
@@ -112,6 +113,7 @@ fn server_value(
         ("time_zone", Kind::TimeZone) if field.create == Presence::Never => FieldValue::Zone(organization.time_zone),
         // No invoice bills a new object.
         ("amount_billed" | "amount_credited", _) => FieldValue::Money(Money::default()),
+        ("language_chosen", _) => FieldValue::Boolean(sent.has("preferred_language")),
         (_, Kind::References(_)) => FieldValue::Texts(Vec::new()),
         (_, Kind::EarlierVehicles) => FieldValue::Objects(Vec::new()),
         ("organization_id", Kind::Id) => FieldValue::Id(organization.id.uuid()),

@@ -26,6 +26,13 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         field("preferred_language", Kind::Language, "BCP 47 language tag.", "\"en\"")
             .starts_as("\"en\"")
             .personal("\"en\""),
+        field(
+            "language_chosen",
+            Kind::Boolean,
+            "Whether a request sent `preferred_language`: documents are in it then, otherwise in the organization's `invoice_language`.",
+            "true",
+        )
+        .personal("false"),
         field("source_channel", Kind::Text(255), "Acquisition channel.", "\"website\"").optional().personal("null"),
         field("notes", Kind::Text(10_000), "Internal notes.", "\"Prefers morning pickups\"")
             .optional()
@@ -56,6 +63,7 @@ fields! {
         pub email: Option<Email>,
         pub phone: Option<Phone>,
         pub preferred_language: Language,
+        pub language_chosen: bool,
         pub source_channel: Option<Text>,
         pub notes: Option<Text>,
         pub address: Option<Text>,
@@ -83,10 +91,11 @@ impl Create for Customer {
 }
 
 impl Update for Customer {
-    fn apply(&mut self, before: &Self, _: &Fields, _: &RuleContext<'_>) -> Result<(), Error> {
+    fn apply(&mut self, before: &Self, sent: &Fields, _: &RuleContext<'_>) -> Result<(), Error> {
         if before.erased_at.is_some() {
             return Err(Error::Conflict("This customer was erased and cannot be changed.".into()));
         }
+        self.language_chosen |= sent.has("preferred_language");
         Ok(())
     }
 

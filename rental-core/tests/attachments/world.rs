@@ -131,7 +131,7 @@ pub(crate) fn vehicle(number: u128) -> Vehicle {
 pub(crate) fn customer(number: u128) -> Customer {
     let members = json!({
         "id": CustomerId::from_u128(number), "object": "customer", "full_name": "Ada", "email": null, "phone": null,
-        "preferred_language": "en", "source_channel": null, "notes": null, "erased_at": null, "created_at": time(0),
+        "preferred_language": "en", "language_chosen": false, "source_channel": null, "notes": null, "erased_at": null, "created_at": time(0),
         "updated_at": time(0),
     });
     serde_json::from_value(members).unwrap()

@@ -274,10 +274,10 @@ fn words_in_language(rest: &str, line: &Line, language: InvoiceLanguage) -> Stri
     fee.unwrap_or_else(|| rest.to_owned())
 }
 
-/// The language of the customer if an invoice can be in it, otherwise that of the organization.
+/// The language that the customer chose if an invoice can be in it, otherwise that of the organization.
 fn language_for(customer: &Customer, organization: &Organization) -> InvoiceLanguage {
-    let primary = customer.preferred_language.split('-').next().unwrap_or_default();
-    InvoiceLanguage::parse(primary).unwrap_or(organization.invoice_language)
+    let chosen = customer.preferred_language.split('-').next().filter(|_| customer.language_chosen);
+    chosen.and_then(InvoiceLanguage::parse).unwrap_or(organization.invoice_language)
 }
 
 /// The organization's paper; by default that of its country, as far as its currency tells.

@@ -203,6 +203,7 @@ impl<W: Waiter> Decider<'_, '_, W> {
                 email: None,
                 phone: None,
                 preferred_language: Language::parse("en").ok()?,
+                language_chosen: false,
                 source_channel: None,
                 notes: erased_at.is_none().then(|| Text::fit(told, 255)),
                 address: None,

@@ -11,6 +11,7 @@ fn a_customer_needs_only_a_full_name() {
     let customer = reply.ok();
     rules::whole(&customer, "customer");
     assert_eq!((&customer["full_name"], &customer["preferred_language"]), (&json!("Ada Lovelace"), &json!("en")));
+    assert_eq!(customer["language_chosen"], false);
     assert_eq!(organization.get(&format!("/v1/customers/{}", reply.id())).body, reply.body);
 }
 

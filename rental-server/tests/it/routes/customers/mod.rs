@@ -14,7 +14,7 @@ fn table() -> Table {
         name("full_name", 255).required(),
         email("email"),
         phone("phone"),
-        language("preferred_language").starts_as("\"en\""),
+        language("preferred_language").starts_as("\"en\"").followed_by(&["language_chosen"]),
         text("source_channel", 255),
         text("notes", 10_000),
     ];
