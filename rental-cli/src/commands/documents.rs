@@ -18,7 +18,10 @@ use rental_core::{
     resources::organization::{InvoiceLanguage, PaperSize},
     schema::ResourceSpec,
 };
-use std::{io::Write as _, path::PathBuf};
+use std::{
+    io::{Read as _, Write as _},
+    path::PathBuf,
+};
 
 /// Builds `print ID` and `pdf ID`.
 pub(super) fn command(spec: &'static ResourceSpec, verb: &'static str, about: &'static str) -> Command {
@@ -67,7 +70,7 @@ pub(super) fn save(
     let preferences = ["language", "paper"].into_iter();
     let query = preferences.filter_map(|name| Some((name.to_owned(), matches.get_one::<String>(name)?.clone())));
     let request = Request::get(Access::Operator, &[spec.plural, id, verb]).with_query(query.collect());
-    let document = session.api.send(&request)?;
+    let document = received(&request, session)?;
     let Some(to) = to else { return print_bytes(&document) };
     let partial = Partial::create_for(to)?;
     partial.file().write_all(&document).map_err(|error| cannot_write(&partial.at, error))?;
@@ -75,4 +78,27 @@ pub(super) fn save(
     let object = if verb == "print" { "page" } else { verb };
     let object = serde_json::json!({"object": object, "id": id, "file": to, "bytes": document.len()});
     session.show(&object.to_string())
+}
+
+/// The document. Tells on stderr which characters of it are boxes.
+fn received(request: &Request, session: &Session) -> Result<Vec<u8>, Failure> {
+    let mut response = session.api.stream(request)?;
+    let not_shown = response.headers().get("rental-characters-not-shown").and_then(|codes| codes.to_str().ok());
+    if let Some(codes) = not_shown {
+        let shown = codes.split(' ').filter_map(|code| {
+            let character = char::from_u32(u32::from_str_radix(code.strip_prefix("U+")?, 16).ok()?)?;
+            Some(format!("{character} ({code})"))
+        });
+        let shown = shown.collect::<Vec<_>>().join(", ");
+        session.out.warn(&format!(
+            "Note: the PDF has boxes in the place of characters that no font of the server has: {shown}. Write the name in other \
+             letters, or use `print`: browsers have more fonts."
+        ));
+    }
+    let mut document = Vec::new();
+    response.read_to_end(&mut document).map_err(|error| Failure::Unreachable {
+        problem: format!("the document is incomplete ({error}); nothing was kept"),
+        hint: "try again; if it fails again, see the server's log",
+    })?;
+    Ok(document)
 }

@@ -3,7 +3,13 @@
 
 use crate::{
     error::Error,
-    resources::{Attributable, Resource, credit_note::CreditNote, invoice::Invoice, parse, violation::Violation},
+    resources::{
+        Attributable, Resource,
+        credit_note::CreditNote,
+        invoice::{Invoice, InvoiceStatus},
+        parse,
+        violation::Violation,
+    },
     rows::Row,
     store::{Key, Record, Store},
     value::{InvoiceId, Money, OrganizationId, Text},
@@ -19,6 +25,8 @@ pub(super) struct Bills {
     pub(super) credited: Money,
     /// The number of the last invoice.
     pub(super) last: Option<Text>,
+    /// Whether that invoice can be voided: it is open, and nothing of it is credited.
+    pub(super) voidable: bool,
 }
 
 /// Reads the invoices that bill the object with this id, and their credit notes.
@@ -41,6 +49,7 @@ pub(super) async fn read(
                 own.fold(bills.credited, |sum, line| sum.plus(line.amount.unwrap_or_default()).unwrap_or(Money::MAX));
             bills.credited = sum;
         }
+        bills.voidable = invoice.status == Some(InvoiceStatus::Open) && invoice.credit_note_ids.is_empty();
         bills.last = invoice.invoice_number;
     }
     Ok(bills)

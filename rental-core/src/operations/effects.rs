@@ -63,8 +63,13 @@ pub(crate) async fn change(
                 .map_or_else(|| format!("This {}", spec.object), |name| format!("The {} {name}", spec.object));
             let line = name.map(|name| format!(" --line {}:{name}", spec.object)).unwrap_or_default();
             let invoice = bills.last.map_or_else(|| invoice.to_string(), |number| number.to_string());
+            // A paid or credited invoice is not voided.
+            let first = match bills.voidable {
+                true => format!("Void that invoice (`rental-cli invoices void {invoice}`), or credit"),
+                false => "Credit".to_owned(),
+            };
             return Err(Error::Conflict(format!(
-                "{what} is billed on invoice {invoice}. Void that invoice (`rental-cli invoices void {invoice}`), or credit its line \
+                "{what} is billed on invoice {invoice}. {first} its line \
                  (`rental-cli invoices credit {invoice}{line}`, with `--rebill true` if somebody else pays; `rental-cli credit-notes \
                  rebill` adds that later), before you change who pays or lower the amount below {stands}."
             )));

@@ -49,7 +49,8 @@ pub trait Billable: Resource {
         if let Some(last) = invoices.last().filter(|_| !is_left) {
             let (object, id) = (Self::SPEC.object, self.id());
             return Err(Error::Conflict(format!(
-                "The {object} {id} is already billed on invoice {last}. Void that invoice first, or leave it out."
+                "The {object} {id} is already billed on invoice {last}. Leave it out, or first void that invoice, or \
+                 credit its line with `--rebill true` if it is paid or credited already."
             )));
         }
         if invoices.len() >= MOST_INVOICES {

@@ -44,7 +44,7 @@ fn organization(more: Value) -> Organization {
 fn customer(name: &str, language: &str) -> Customer {
     let object = json!({
         "id": ID, "object": "customer", "full_name": name, "email": "ada@example.com", "phone": "+14155550123",
-        "preferred_language": language, "source_channel": null, "notes": null, "erased_at": null, "created_at": TIME, "updated_at": TIME,
+        "preferred_language": language, "language_chosen": true, "source_channel": null, "notes": null, "erased_at": null, "created_at": TIME, "updated_at": TIME,
     });
     serde_json::from_value(object).unwrap()
 }
@@ -107,7 +107,7 @@ fn poppler(program: &str, arguments: &[&str], file: &[u8]) -> String {
 
 /// The text of a PDF, with plain spaces, without marks of direction.
 fn text_of(document: &Document) -> String {
-    let file = pdf::file(document).unwrap();
+    let file = pdf::file(document).unwrap().bytes;
     let text = poppler("pdftotext", &["-layout"], &file);
     let directions =
         ['\u{200e}', '\u{200f}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}'];
@@ -133,6 +133,22 @@ fn names_in_every_script_are_extracted_as_they_are_written() {
         "山田太郎 ヤマダ",
         "김민준",
         "สมชาย ใจดี",
+        "राम प्रसाद शर्मा",
+        "श्रीमती क्षितिज त्रिवेदी",
+        "მარიამ ბერიძე",
+        "Արամ Խաչատրյան",
+        "கார்த்திக் சுப்பிரமணியன்",
+        "অনির্বাণ চট্টোপাধ্যায়",
+        "જ્યોતિ પટેલ",
+        "ਗੁਰਪ੍ਰੀਤ ਸਿੰਘ",
+        "ಕೃಷ್ಣಮೂರ್ತಿ",
+        "സ്മിത കൃഷ്ണൻ",
+        "శ్రీనివాస్ రెడ్డి",
+        "චන්ද්‍රිකා",
+        "សុខ ស្រីមុំ",
+        "ສົມສັກ",
+        "မောင်မောင်",
+        "ተስፋዬ ገብረ",
         "Zoë Łukaszewska-O'Neil",
     ] {
         has(&text_of(&simple(name, name)), &[name, "INV-000042", "$1,234.50"]);
@@ -195,8 +211,13 @@ fn scripts_can_be_mixed_in_one_line() {
 }
 
 #[test]
-fn characters_that_no_font_has_harm_nothing() {
-    has(&text_of(&simple("Ada 🚗 Lovelace", "ᚠᚢᚦ rune")), &["Ada", "Lovelace", "rune", "$1,234.50"]);
+fn characters_that_no_font_has_harm_nothing_and_are_told() {
+    let document = simple("Ada 🚗 Lovelace", "ᚠᚢ rune");
+    has(&text_of(&document), &["Ada", "Lovelace", "rune", "$1,234.50"]);
+    assert_eq!(pdf::file(&document).unwrap().not_shown, ['🚗', 'ᚠ', 'ᚢ'].into());
+    // Joiners and marks of direction are not to be seen.
+    let document = simple("राम\u{200d} \u{200e}محمد\u{200c} é", "e\u{301} 王\u{fe0f}");
+    assert!(pdf::file(&document).unwrap().not_shown.is_empty());
 }
 
 #[test]
@@ -225,7 +246,7 @@ fn both_papers_have_their_size() {
         let invoice = invoice(&[line("Cleaning", "25")], "25", json!({}));
         let preferred = Preferences { paper: Some(paper), ..Preferences::default() };
         let document = document(&organization(json!({})), &customer("Ada", "en"), &invoice, preferred);
-        has(&poppler("pdfinfo", &[], &pdf::file(&document).unwrap()), &[size]);
+        has(&poppler("pdfinfo", &[], &pdf::file(&document).unwrap().bytes), &[size]);
         let css = if paper == PaperSize::A4 { "@page{size:A4;" } else { "@page{size:letter;" };
         has(&html::page(&document), &[css]);
     }
@@ -268,6 +289,10 @@ fn fixed_words_dates_and_amounts_are_in_the_customers_language() {
     check(("fr", "en"), &["Facture", "5 mai 2026", "Montant (USD)", "236,00 USD", "4 nuits × 59,00", "À payer"]);
     check(("de-AT", "en"), &["Rechnung", "5. Mai 2026", "Gesamtbetrag", "236,00 USD", "4 Nächte × 59,00", "Offen"]);
     check(("ja", "de"), &["Rechnung", "5. Mai 2026"]);
+    let by_default = Customer { language_chosen: false, ..customer("Ada", "en") };
+    let document_of_default =
+        document(&organization(json!({"invoice_language": "de"})), &by_default, &invoice, Preferences::default());
+    has(&text_of(&document_of_default), &["Rechnung", "5. Mai 2026"]);
     let asked = Preferences { language: Some(InvoiceLanguage::French), ..Preferences::default() };
     let document = document(&organization(json!({})), &customer("Ada", "es"), &invoice, asked);
     has(&text_of(&document), &["Facture", "5 mai 2026"]);
@@ -298,7 +323,7 @@ fn the_seller_is_on_both_documents_and_a_closed_invoice_asks_for_no_payment() {
 
 #[test]
 fn the_same_invoice_gives_the_same_bytes() {
-    let file = || pdf::file(&simple("Ada 王小明", "Cleaning")).unwrap();
+    let file = || pdf::file(&simple("Ada 王小明", "Cleaning")).unwrap().bytes;
     assert_eq!(file(), file());
 }
 
@@ -314,7 +339,7 @@ proptest! {
     #[test]
     fn every_text_makes_a_file(name in any_text(), description in any_text()) {
         let document = simple(&name, &description);
-        prop_assert!(pdf::file(&document).unwrap().starts_with(b"%PDF-"));
+        prop_assert!(pdf::file(&document).unwrap().bytes.starts_with(b"%PDF-"));
         prop_assert!(html::page(&document).ends_with("</html>\n"));
     }
 }
@@ -339,7 +364,7 @@ fn the_longest_texts_stay_on_the_pages() {
     }));
     let invoice = invoice(&lines, "99999999999.9999", json!({}));
     let document = document(&long, &customer(&"W".repeat(255), "en"), &invoice, Preferences::default());
-    let boxes = poppler("pdftotext", &["-bbox"], &pdf::file(&document).unwrap());
+    let boxes = poppler("pdftotext", &["-bbox"], &pdf::file(&document).unwrap().bytes);
     let mut words = 0;
     for word in boxes.lines().filter(|line| line.contains("<word ")) {
         let at = |name: &str| {
@@ -392,6 +417,6 @@ fn a_logo_is_drawn_on_both_documents() {
         Source { organization: &organization, customer: &customer, invoice: &invoice, rentals: &rentals(), logo };
     let document = Document::of(source, Preferences::default());
     has(&text_of(&document), &["Sunrise Rentals LLC"]);
-    has(&poppler("pdfimages", &["-list"], &pdf::file(&document).unwrap()), &["300   100"]);
+    has(&poppler("pdfimages", &["-list"], &pdf::file(&document).unwrap().bytes), &["300   100"]);
     has(&html::page(&document), &["src=\"data:image/png;base64,iVBOR"]);
 }

@@ -10,7 +10,7 @@ use crate::{
     endpoint::{BodySchema, Endpoint, Parameter, Request, get, post},
     guard::{Operator, Reader},
     http::{
-        header,
+        HeaderName, header,
         reply::{Handled, Reply},
     },
     objects::write::write,
@@ -48,6 +48,10 @@ use tokio::sync::Semaphore;
 const MOST_AT_ONCE: usize = 2;
 static AT_ONCE: Semaphore = Semaphore::const_new(MOST_AT_ONCE);
 
+/// The header of a PDF file with the characters that no font has, and how many it names at most.
+const NOT_SHOWN: &str = "rental-characters-not-shown";
+const MOST_NOT_SHOWN: usize = 20;
+
 /// The endpoints of this file.
 pub(super) fn endpoints() -> Vec<Endpoint> {
     vec![
@@ -68,7 +72,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             .reader(|request| Box::pin(print(request))),
         get("/admin/v1/invoices/{id}/pdf")
             .about(&invoice::SPEC, "getInvoicePdf", "Invoice as a PDF file")
-            .says("The document to send to the customer. The same invoice and the same seller give the same bytes.")
+            .says("The document to send to the customer. The same invoice and the same seller give the same bytes. A character that no font of the server has is a box; the header `Rental-Characters-Not-Shown` then names it, such as `U+1F697`.")
             .parameters(preferences())
             .without_revision()
             .replies_in(json!({"application/pdf": {"schema": {"type": "string", "format": "binary"}}}))
@@ -110,7 +114,7 @@ fn payment_body() -> Value {
 pub(super) fn preferences() -> Vec<Parameter> {
     let language = parts::query(
         "language",
-        "Language of the fixed words, dates and amounts. By default the customer's `preferred_language`, otherwise the organization's `invoice_language`.",
+        "Language of the fixed words, dates and amounts. By default the customer's `preferred_language` if a request sent it, otherwise the organization's `invoice_language`.",
         word("InvoiceLanguage", InvoiceLanguage::WORDS),
     );
     let paper = parts::query(
@@ -141,9 +145,12 @@ async fn file(request: Request<'_, Reader>) -> Handled {
 pub(super) async fn as_file(document: Document) -> Handled {
     let name = document.file_name("pdf");
     let file = made(move || pdf::file(&document)).await?;
-    Ok(Reply::json(file.into())
+    let reply = Reply::json(file.bytes.into())
         .with(header::CONTENT_TYPE, "application/pdf")
-        .with(header::CONTENT_DISPOSITION, &format!("attachment; filename=\"{name}\"")))
+        .with(header::CONTENT_DISPOSITION, &format!("attachment; filename=\"{name}\""));
+    let codes: Vec<String> =
+        file.not_shown.iter().take(MOST_NOT_SHOWN).map(|one| format!("U+{:04X}", u32::from(*one))).collect();
+    Ok(if codes.is_empty() { reply } else { reply.with(HeaderName::from_static(NOT_SHOWN), &codes.join(" ")) })
 }
 
 /// Runs on another thread, because it would block those that serve requests.

@@ -27,16 +27,38 @@ impl Face {
     }
 }
 
-/// Latin, Greek, Cyrillic and Devanagari.
-static REGULAR: &[u8] = include_bytes!("../../../fonts/NotoSans-Regular.ttf");
-static BOLD: &[u8] = include_bytes!("../../../fonts/NotoSans-Bold.ttf");
+/// A font of this folder.
+macro_rules! font {
+    ($name:literal) => {
+        include_bytes!(concat!("../../../fonts/", $name))
+    };
+}
+
+/// Latin, Greek and Cyrillic.
+static REGULAR: &[u8] = font!("NotoSans-Regular.ttf");
+static BOLD: &[u8] = font!("NotoSans-Bold.ttf");
 /// Fonts for what the first one lacks, in the order in which they are tried.
-static OTHERS: [&[u8]; 4] = [
-    include_bytes!("../../../fonts/NotoNaskhArabic-Regular.ttf"),
-    include_bytes!("../../../fonts/NotoSansHebrew-Regular.ttf"),
-    include_bytes!("../../../fonts/NotoSansThai-Regular.ttf"),
+static OTHERS: [&[u8]; 19] = [
+    font!("NotoNaskhArabic-Regular.ttf"),
+    font!("NotoSansArmenian-Regular.ttf"),
+    font!("NotoSansBengali-Regular.ttf"),
+    font!("NotoSansDevanagari-Regular.ttf"),
+    font!("NotoSansEthiopic-Regular.ttf"),
+    font!("NotoSansGeorgian-Regular.ttf"),
+    font!("NotoSansGujarati-Regular.ttf"),
+    font!("NotoSansGurmukhi-Regular.ttf"),
+    font!("NotoSansHebrew-Regular.ttf"),
+    font!("NotoSansKannada-Regular.ttf"),
+    font!("NotoSansKhmer-Regular.ttf"),
+    font!("NotoSansLao-Regular.ttf"),
+    font!("NotoSansMalayalam-Regular.ttf"),
+    font!("NotoSansMyanmar-Regular.ttf"),
+    font!("NotoSansSinhala-Regular.ttf"),
+    font!("NotoSansTamil-Regular.ttf"),
+    font!("NotoSansTelugu-Regular.ttf"),
+    font!("NotoSansThai-Regular.ttf"),
     // Chinese, Japanese and Korean.
-    include_bytes!("../../../fonts/wqy-microhei.ttc"),
+    font!("wqy-microhei.ttf"),
 ];
 
 /// The fonts: regular, bold, then the others.

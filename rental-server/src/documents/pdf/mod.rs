@@ -17,12 +17,20 @@ use krilla::{
     surface::Surface,
 };
 use layout::{Colour, Item, Pages};
+use std::collections::BTreeSet;
+
+/// A PDF file.
+pub(crate) struct File {
+    pub(crate) bytes: Vec<u8>,
+    /// The characters that no font has. The pages have boxes in their places.
+    pub(crate) not_shown: BTreeSet<char>,
+}
 
 /// The file. Needs no clock and no chance: the same document gives the same bytes.
 ///
 /// # Errors
 /// Why the file cannot be made, which is a bug.
-pub(crate) fn file(document: &Document) -> Result<Vec<u8>, String> {
+pub(crate) fn file(document: &Document) -> Result<File, String> {
     let Pages { width, height, pages } = layout::pages(document);
     let logo = document.logo.as_ref().map(image);
     let mut pdf = krilla::Document::new();
@@ -40,7 +48,10 @@ pub(crate) fn file(document: &Document) -> Result<Vec<u8>, String> {
         .language(document.language.to_owned())
         .producer(concat!("rental-server ", env!("CARGO_PKG_VERSION")).to_owned());
     pdf.set_metadata(about);
-    pdf.finish().map_err(|error| format!("{error:?}"))
+    let lines =
+        pages.iter().flatten().filter_map(|item| if let Item::Text { line, .. } = item { Some(line) } else { None });
+    let not_shown = lines.flat_map(text::Line::not_shown).collect();
+    Ok(File { bytes: pdf.finish().map_err(|error| format!("{error:?}"))?, not_shown })
 }
 
 fn image(logo: &Logo) -> Image {

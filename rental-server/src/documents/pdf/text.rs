@@ -48,6 +48,14 @@ impl Line {
         Self { width: advances.sum::<f32>() * size, runs, size }
     }
 
+    /// The characters that no font has.
+    pub(super) fn not_shown(&self) -> impl Iterator<Item = char> {
+        self.runs.iter().flat_map(|run| {
+            let boxes = run.glyphs.iter().filter(|glyph| glyph.glyph_id == GlyphId::new(0));
+            boxes.filter_map(|glyph| run.text.get(glyph.text_range.clone())).flat_map(str::chars)
+        })
+    }
+
     /// Draws the line with its baseline from `(x, y)` on.
     pub(super) fn draw(&self, surface: &mut Surface<'_>, x: f32, y: f32) {
         let mut x = x;

@@ -124,6 +124,40 @@ fn who_pays_for_a_billed_toll_cannot_change_before_the_invoice_is_void() {
 }
 
 #[test]
+fn who_paid_a_toll_is_given_a_credit_because_a_paid_invoice_is_not_voided() {
+    let organization = Server::shared().organization();
+    let customer = organization.customer(json!({}));
+    let toll = toll(&organization, &json!(customer), 6.94);
+    let invoice = bill(&organization, &customer, &json!([{"toll_id": toll}])).id();
+    settle(&organization, &invoice, "pay").ok();
+    let refused = organization.patch(&format!("/v1/tolls/{toll}"), &json!({"customer_id": null}));
+    let error = refused.error(409, "invalid_request_error", "state_conflict");
+    let message = error["message"].as_str().unwrap();
+    let begin = "is billed on invoice INV-000001. Credit its line (`rental-cli invoices credit INV-000001";
+    assert!(message.contains(begin) && !message.contains("oid"), "{message}");
+}
+
+#[test]
+fn documents_are_in_the_language_of_the_organization_until_one_is_sent_for_the_customer() {
+    let organization = Server::shared().organization();
+    let path = format!("/admin/v1/organizations/{}", organization.id);
+    organization.server.admin("PATCH", &path, &json!({"invoice_language": "de"})).ok();
+    let customer = organization.post("/v1/customers", &json!({"full_name": "Ada 🚗 राम"})).id();
+    let invoice = bill(&organization, &customer, &json!([{"description": "Fee", "amount": 5}])).id();
+    let get =
+        |word: &str| organization.server.admin("GET", &format!("/admin/v1/invoices/{invoice}/{word}"), &Value::Null);
+    let has = |text: &str| assert!(get("print").text().contains(text), "{text}");
+    has("Gesamtbetrag");
+    let file = get("pdf");
+    assert!(file.body.starts_with(b"%PDF-"));
+    assert_eq!(file.header("rental-characters-not-shown"), Some("U+1F697"));
+    organization.patch(&format!("/v1/customers/{customer}"), &json!({"notes": "none"})).ok();
+    has("Gesamtbetrag");
+    organization.patch(&format!("/v1/customers/{customer}"), &json!({"preferred_language": "en"})).ok();
+    has("Amount");
+}
+
+#[test]
 fn a_billed_toll_does_not_fall_below_what_is_billed_and_a_billed_violation_follows_its_city() {
     let organization = Server::shared().organization();
     let customer = organization.customer(json!({}));
