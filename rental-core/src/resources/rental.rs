@@ -121,7 +121,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
             "activated_at",
             Kind::Time,
             "When the vehicle was handed over. A PATCH of the status to ACTIVE sets it to now, unless it is sent or known, \
-             until the day after `start_date`; later it stays null.",
+             until 14 days after `start_date` and the day after `end_date`; later it stays null.",
             "\"2026-06-01T14:00:00.000Z\"",
         )
         .optional(),
@@ -129,7 +129,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
             "completed_at",
             Kind::Time,
             "When the vehicle came back. A PATCH of the status to COMPLETED sets it to now, unless it is sent or known, \
-             until the day after `end_date`; later it stays null.",
+             until 14 days after `end_date` if it was ACTIVE, else until the day after; later it stays null.",
             "null",
         )
         .optional(),

@@ -7,21 +7,32 @@ use crate::{
     value::{Date, Timestamp},
 };
 
+/// How many days after the planned one a handover or return still has the time of the change of the status.
+const MOST_DAYS_LATE: u32 = 14;
+
 impl Rental {
     /// Sets the times of handover and return when the status changes, unless the request contains them.
     ///
-    /// `now` is a good time only when the status is changed in time. When it is changed later than one day after the
-    /// planned day, the time stays unknown, and the planned day counts: else the tolls of all days until `now` would be
-    /// those of this customer.
+    /// `now` is a good time while the change can be one of these days: a handover until [`MOST_DAYS_LATE`] after its planned day
+    /// and while the plan is not over, a return as late if the customer had the vehicle by the status before. Else somebody types
+    /// in what was long ago: the time stays unknown, and the planned day counts.
     pub(super) fn note_handover(&mut self, before: &Self, sent: &Fields, now: Timestamp) {
         if self.status == before.status {
             return;
         }
         let today = self.time_zone.local(now).date();
-        let noted = |planned| (!is_late(planned, today)).then_some(now);
+        let is_within = |days, planned: Option<Date>| {
+            planned.is_none_or(|planned| today.day_number() <= planned.day_number() + days)
+        };
         let (activated, completed) = match self.status {
-            RentalStatus::Active => (before.activated_at.or_else(|| noted(self.start_date)), None),
-            RentalStatus::Completed => (before.activated_at, before.completed_at.or_else(|| noted(self.end_date))),
+            RentalStatus::Active => {
+                let is_today = is_within(MOST_DAYS_LATE, self.start_date) && is_within(1, self.end_date);
+                (before.activated_at.or_else(|| is_today.then_some(now)), None)
+            }
+            RentalStatus::Completed => {
+                let days = if before.status == RentalStatus::Active { MOST_DAYS_LATE } else { 1 };
+                (before.activated_at, before.completed_at.or_else(|| is_within(days, self.end_date).then_some(now)))
+            }
             RentalStatus::Cancelled => (before.activated_at, before.completed_at),
             RentalStatus::New | RentalStatus::Approved => (None, None),
         };
@@ -45,11 +56,6 @@ impl Rental {
             _ => self.check_swaps(),
         }
     }
-}
-
-/// Whether a day is later than the day after the planned one.
-fn is_late(planned: Option<Date>, today: Date) -> bool {
-    planned.is_some_and(|planned| today.day_number() > planned.day_number() + 1)
 }
 
 #[cfg(test)]
@@ -87,15 +93,16 @@ mod tests {
     const UP: &str = "2026-06-01T14:00:00.000Z";
     const BACK: &str = "2026-06-05T15:00:00.000Z";
 
-    /// June 7 begins in New York at 04:00 UTC.
+    /// June 20 begins in New York at 04:00 UTC.
     #[test]
-    fn a_return_that_is_marked_two_days_late_has_no_recorded_time() {
+    fn a_return_has_the_time_of_its_change_until_14_days_after_the_planned_day() {
         let before = json!({"status": "ACTIVE", "activated_at": UP});
         for (now, noted) in [
             ("2026-06-03T10:00:00Z", true),
             ("2026-06-05T10:00:00Z", true),
-            ("2026-06-07T03:59:59Z", true),
-            ("2026-06-07T04:00:00Z", false),
+            ("2026-06-08T10:00:00Z", true),
+            ("2026-06-20T03:59:59Z", true),
+            ("2026-06-20T04:00:00Z", false),
             ("2026-11-25T10:00:00Z", false),
         ] {
             check(&before, &json!({"status": "COMPLETED"}), now, [Some(UP), noted.then_some(now)]);
@@ -103,14 +110,26 @@ mod tests {
     }
 
     #[test]
-    fn a_handover_that_is_marked_two_days_late_has_no_recorded_time() {
+    fn a_return_of_what_was_never_out_by_its_status_has_no_time_two_days_late() {
+        for (now, noted) in [("2026-06-07T03:59:59Z", true), ("2026-06-07T04:00:00Z", false)] {
+            check(&json!({"status": "APPROVED"}), &json!({"status": "COMPLETED"}), now, [None, noted.then_some(now)]);
+        }
+    }
+
+    #[test]
+    fn a_handover_has_the_time_of_its_change_until_its_plan_is_over() {
         for (now, noted) in [
             ("2026-05-20T10:00:00Z", true),
             ("2026-06-01T10:00:00Z", true),
-            ("2026-06-03T03:59:59Z", true),
-            ("2026-06-03T04:00:00Z", false),
+            ("2026-06-04T10:00:00Z", true),
+            ("2026-06-07T03:59:59Z", true),
+            ("2026-06-07T04:00:00Z", false),
         ] {
             check(&json!({"status": "APPROVED"}), &json!({"status": "ACTIVE"}), now, [noted.then_some(now), None]);
+        }
+        let long = json!({"status": "APPROVED", "end_date": "2026-12-01"});
+        for (now, noted) in [("2026-06-16T03:59:59Z", true), ("2026-06-16T04:00:00Z", false)] {
+            check(&long, &json!({"status": "ACTIVE"}), now, [noted.then_some(now), None]);
         }
     }
 
@@ -136,7 +155,7 @@ mod tests {
     #[test]
     fn the_planned_day_of_the_same_request_counts() {
         let before = json!({"status": "ACTIVE", "activated_at": UP});
-        let now = "2026-06-09T10:00:00Z";
-        check(&before, &json!({"status": "COMPLETED", "end_date": "2026-06-09"}), now, [Some(UP), Some(now)]);
+        let now = "2026-07-09T10:00:00Z";
+        check(&before, &json!({"status": "COMPLETED", "end_date": "2026-07-05"}), now, [Some(UP), Some(now)]);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{all, counts, import};
 use crate::support::{Organization, Server};
+use rental_core::value::Timestamp;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -168,6 +169,35 @@ fn a_return_and_a_pickup_on_one_day_are_told_apart_by_what_was_recorded() {
     assert_eq!(whose[1], (json!("clear"), json!(second)));
     assert_eq!(whose[2], (json!("clear"), json!(first)));
     assert_eq!(shown[0]["candidates"].as_array().unwrap().len(), 2, "with what rules them out: {}", shown[0]);
+}
+
+/// The next customer waited for the vehicle, and got it late too.
+#[test]
+fn the_tolls_until_a_late_return_are_those_of_who_had_the_vehicle() {
+    const DAY: i64 = 24 * 3_600_000;
+    let organization = Server::shared().organization();
+    let status = organization.server.admin("GET", "/admin/v1/status", &Value::Null).ok();
+    let now = Timestamp::parse(status["time"].as_str().unwrap()).unwrap();
+    let at = |days: i64| now.plus_millis(days * DAY).to_string();
+    let days = |first, last| [at(first)[..10].to_owned(), at(last)[..10].to_owned()];
+    let vehicle = organization.vehicle(json!({"plate": "LATE1"}));
+    let made = |[first, last]: [String; 2], status| stay(&organization, &vehicle, [&first, &last], status);
+    let late = made(days(-9, -4), "ACTIVE");
+    let next = made(days(-4, 3), "APPROVED");
+    let [over, forgotten] = [made(days(-90, -80), "COMPLETED"), made(days(-70, -60), "ACTIVE")];
+    let change = |rental: &str, status| {
+        organization.patch(&format!("/v1/rentals/{rental}"), &json!({"status": status})).ok()
+    };
+    assert_eq!(change(&forgotten, "COMPLETED")["completed_at"], Value::Null, "nobody brings a vehicle back so late");
+    assert_eq!(change(&over, "COMPLETED")["completed_at"], Value::Null, "it was typed in when it was over");
+    assert!(change(&late, "COMPLETED")["completed_at"].as_str() >= Some(&now.to_string()));
+    assert!(change(&next, "ACTIVE")["activated_at"].as_str() >= Some(&now.to_string()));
+    tolls(&organization, "LATE1", &[&at(-8), &at(-2), &now.plus_millis(DAY / 2).to_string()]);
+    let shown = suggested(&organization, "tolls");
+    let whose: Vec<_> = shown.iter().map(|one| (&one["verdict"], &one["rental_id"])).collect();
+    let [late, next] = [late, next].map(Value::from);
+    let clear = &json!("clear");
+    assert_eq!(whose, [(clear, &next), (clear, &late), (clear, &late)], "the newest first");
 }
 
 #[test]
