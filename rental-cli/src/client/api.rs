@@ -7,7 +7,7 @@ use crate::{
         request::{Request, percent_encode},
         trace::Trace,
     },
-    config::settings::Secret,
+    config::settings::{Origin, Secret, Source},
     edge,
     failure::{Failure, error_response::ErrorResponse},
 };
@@ -25,6 +25,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// Most bytes of a response that a probe reads.
+const PROBE_MAX_BYTES: u64 = 64 * 1024;
 /// Maximum size of a response.
 const BODY_MAX_BYTES: u64 = 64 * 1024 * 1024;
 /// Time-out of connecting.
@@ -34,6 +36,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub(crate) struct Api {
     base_url: Url,
+    /// Where the base URL comes from, if messages say it.
+    origin: Option<Origin>,
     timeout: Duration,
     secrets: Secrets,
     client: OnceCell<Client>,
@@ -57,13 +61,20 @@ pub(crate) struct ResponseHead {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) took: Duration,
+    /// The beginning of the body.
+    pub(crate) body: Vec<u8>,
 }
 
 impl Api {
     /// Creates a client of the server at `base_url`. `timeout` limits each attempt.
     pub(crate) fn new(base_url: Url, timeout: Duration, secrets: Secrets) -> Self {
         let (client, left_out, notices) = (OnceCell::new(), Cell::new(0), RefCell::default());
-        Self { base_url, timeout, secrets, client, left_out, notices, trace: Trace::Off }
+        Self { base_url, origin: None, timeout, secrets, client, left_out, notices, trace: Trace::Off }
+    }
+
+    /// Says in messages where the base URL comes from.
+    pub(crate) fn chosen_by(self, origin: Origin) -> Self {
+        Self { origin: Some(origin), ..self }
     }
 
     /// Shows requests and responses on stderr.
@@ -74,12 +85,18 @@ impl Api {
     /// Returns a client of the same server with another API key.
     pub(crate) fn with_api_key(&self, key: Secret) -> Self {
         let secrets = Secrets { api_key: Some(key), ..self.secrets.clone() };
-        Self::new(self.base_url.clone(), self.timeout, secrets).traced(self.trace)
+        let api = Self::new(self.base_url.clone(), self.timeout, secrets).traced(self.trace);
+        Self { origin: self.origin.clone(), ..api }
     }
 
     /// Builds the `Authorization` header for a half of the API.
     fn authorization(&self, access: Access) -> Result<HeaderValue, Failure> {
-        access.authorization(self.secret(access), self.shown_url())
+        let secret = self.secret(access);
+        if secret.is_some_and(|secret| matches!(secret.source, Source::OfServer(_))) {
+            // The base URL is not that of the profile. When no server is there, its port is wrong.
+            self.probe("/healthz")?;
+        }
+        access.authorization(secret, self.shown_url())
     }
 
     fn secret(&self, access: Access) -> Option<&Secret> {
@@ -89,7 +106,7 @@ impl Api {
         }
     }
 
-    /// Sends a GET without a secret, once, and returns the head of any response. `path` starts with `/` and has no query.
+    /// Sends a GET without a secret, once, and returns the head of any response, and the beginning of its body. `path` starts with `/` and has no query.
     pub(crate) fn probe(&self, path: &str) -> Result<ResponseHead, Failure> {
         let mut url = self.base_url.clone();
         url.set_path(&format!("{}{path}", self.base_url.path().trim_end_matches('/')));
@@ -98,7 +115,10 @@ impl Api {
         let response = request.send().map_err(|error| self.unreachable(&error).into_failure())?;
         let took = started.elapsed();
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        Ok(ResponseHead { status, headers, took })
+        let mut body = Vec::new();
+        // A body that breaks off tells nothing; the status does.
+        let _ = response.take(PROBE_MAX_BYTES).read_to_end(&mut body);
+        Ok(ResponseHead { status, headers, took, body })
     }
 
     /// Sends a request, with retries, and returns the body of the successful response.
@@ -290,9 +310,15 @@ impl Api {
                 "the server does not speak plain HTTP at this address".to_owned(),
                 "this is probably a port with TLS: begin the base URL with https://",
             ),
-            None => (cause.to_owned(), "check that the server runs, and check --base-url or RENTAL_BASE_URL"),
+            None => (cause.to_owned(), "check that the server runs, and check --base-url, RENTAL_BASE_URL or the profile (`rental-cli config get`)"),
         };
-        let problem = format!("cannot reach {}: {cause}", self.shown_url());
+        let origin = match &self.origin {
+            Some(Origin::Default) => " (the default)".to_owned(),
+            Some(origin) => format!(" (from {origin})"),
+            None => String::new(),
+        };
+        let cause = if cause.starts_with("Connection refused") { format!("nothing listens there: {cause}") } else { cause };
+        let problem = format!("cannot reach {}{origin}: {cause}", self.shown_url());
         AttemptError::Disconnected(Failure::Unreachable { problem, hint })
     }
 }

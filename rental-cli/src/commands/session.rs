@@ -202,7 +202,7 @@ pub(crate) fn api(settings: &Settings, matches: &ArgMatches) -> Api {
     let timeout = matches.get_one::<Duration>("timeout").copied().unwrap_or(Duration::from_secs(30));
     let secrets = Secrets { api_key: settings.api_key.clone(), admin_token: settings.admin_token.clone() };
     let trace = if matches.get_flag("debug") { Trace::On } else { Trace::Off };
-    Api::new(settings.base_url.value.clone(), timeout, secrets).traced(trace)
+    Api::new(settings.base_url.value.clone(), timeout, secrets).chosen_by(settings.base_url.origin.clone()).traced(trace)
 }
 
 /// Whether `is` returns true for any object of an operator's list. Reads up to [`MAX_PAGES`] pages, newest first.

@@ -83,7 +83,7 @@ fn clocks_that_differ_are_warned_of_from_5_seconds_and_fatal_from_300() {
 #[test]
 fn a_server_that_cannot_write_is_9_and_a_full_disk_a_warning() {
     let told = || status("2009-05-05T09:30:00.000Z", 1 << 29);
-    let script = || vec![page(200, WELL), page(503, WELL), told(), master_key(0), no_endpoints()];
+    let script = || vec![page(200, WELL), page(503, WELL), told(), told(), master_key(0), no_endpoints()];
     let mut command = FakeServer::new(script()).command(&["doctor"]);
     let ran = Ran::of(command.env_remove("RENTAL_API_KEY"));
     assert_eq!((ran.code, check(&ran, "ready").0), (Some(9), "failed"), "9 is graver than the clock's 1");
@@ -99,6 +99,25 @@ fn a_server_that_cannot_write_is_9_and_a_full_disk_a_warning() {
     let chosen = Ran::of(command.env_remove("RENTAL_API_KEY"));
     assert!(chosen.code == Some(9) && chosen.stdout.starts_with("name\tstatus\n"), "{chosen:?}");
     assert!(chosen.stdout.contains("\nready\tfailed\n"), "{chosen:?}");
+}
+
+#[test]
+fn what_keeps_a_server_from_writes_is_named() {
+    let run = |ready: Reply, status: &str| {
+        let status = || ok(&format!(r#"{{"object":"status",{status}"time":"2009-05-05T09:30:00.000Z"}}"#));
+        let script = vec![page(200, WELL), ready, status(), status(), master_key(0), no_endpoints()];
+        Ran::of(FakeServer::new(script).command(&["doctor"]).env_remove("RENTAL_API_KEY"))
+    };
+    let full = run(ok(r#"{"status":"read_only"}"#), "");
+    let (word, fact, next) = check(&full, "ready");
+    assert!(word == "failed" && fact.contains("too little room") && next.contains("free space"), "{full:?}");
+    assert_eq!(full.code, Some(9));
+    let away = || error(503, WELL, "api_error", "service_unavailable");
+    let named = run(away(), r#""not_ready_reason":"postgres://rental@db/rental: it refused the connection","#);
+    let expected = "/readyz responds with 503: postgres://rental@db/rental: it refused the connection";
+    assert_eq!((named.code, check(&named, "ready").1), (Some(9), expected));
+    let earlier = run(away(), "");
+    assert!(check(&earlier, "ready").1.starts_with("/readyz responds with 503: "), "{earlier:?}");
 }
 
 #[test]

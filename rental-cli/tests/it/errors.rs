@@ -80,7 +80,7 @@ fn a_server_that_is_not_there_exits_with_7() {
     let ran = Ran::of(command.env("RENTAL_API_KEY", "rk_live_test"));
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(7), ""));
     assert!(
-        ran.stderr.starts_with("error[unreachable]: cannot reach http://127.0.0.1:1: Connection refused"),
+        ran.stderr.starts_with("error[unreachable]: cannot reach http://127.0.0.1:1 (from --base-url): nothing listens there: Connection refused"),
         "{}",
         ran.stderr
     );
@@ -401,7 +401,7 @@ fn with_json_every_other_failure_has_the_same_shape() {
     let (code, error) = failed(command.env("RENTAL_API_KEY", "k"));
     assert_eq!((code, error["code"].as_str()), (Some(7), Some("unreachable")));
     assert!(
-        error["message"].as_str().is_some_and(|text| text.starts_with("cannot reach http://127.0.0.1:1: ")),
+        error["message"].as_str().is_some_and(|text| text.starts_with("cannot reach http://127.0.0.1:1 (")),
         "{error}"
     );
     let page = Reply::Answer { status: 418, headers: "request-id: req_8\r\n", body: "<h1>Tea</h1>".into() };

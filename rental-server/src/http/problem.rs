@@ -56,6 +56,11 @@ pub(crate) enum Problem {
     StoreUpgrading,
     /// This background task dies again and again.
     TaskFailing(&'static str),
+    /// `/readyz`: the server cannot serve. `detail` is for the log.
+    NotReady {
+        message: &'static str,
+        detail: String,
+    },
     /// An organization has changed since its last complete export, or has none. The text says when.
     ExportRequired(String),
     /// An uploaded file does not match its format.
@@ -165,7 +170,7 @@ fn class(problem: &Problem) -> Class {
         Problem::BodyBroken => (StatusCode::BAD_REQUEST, REQUEST, "body_invalid_json"),
         Problem::ExportRequired(_) => (StatusCode::CONFLICT, REQUEST, "export_required"),
         Problem::FileRefused(_) => (StatusCode::BAD_REQUEST, REQUEST, "file_refused"),
-        Problem::TaskFailing(_) | Problem::Crowded => (StatusCode::SERVICE_UNAVAILABLE, API, "service_unavailable"),
+        Problem::TaskFailing(_) | Problem::NotReady { .. } | Problem::Crowded => (StatusCode::SERVICE_UNAVAILABLE, API, "service_unavailable"),
         Problem::StoreUpgrading => (StatusCode::SERVICE_UNAVAILABLE, API, "store_upgrading"),
     }
 }
@@ -236,6 +241,7 @@ fn message(problem: &Problem) -> String {
             "The header `Transfer-Encoding` must be `chunked`, or be left out. Send the body without another coding.".into()
         }
         Problem::BodyTimeout => "The body did not arrive in time. Send it again.".into(),
+        Problem::NotReady { message, .. } => (*message).to_owned(),
         Problem::TaskFailing(task) => format!(
             "The background task `{task}` fails again and again, so this server is not ready. The log says why; restart the \
              server if that does not end it."

@@ -23,7 +23,7 @@ pub(super) fn log_problem(problem: &Problem, call: &Call, damaged: &DamagedRows)
                 tracing::debug!(request_id, client_request_id, trace_id, %client, %method, path, row, "a request failed again: a row of the store is damaged")
             }
         }
-        Problem::Core(Error::Unavailable(detail)) => {
+        Problem::Core(Error::Unavailable(detail)) | Problem::NotReady { detail, .. } => {
             tracing::warn!(request_id, client_request_id, trace_id, %client, %method, path, detail, "a request was turned away")
         }
         Problem::TaskFailing(task) => {

@@ -198,6 +198,7 @@ impl Reply {
             }
             Problem::Core(Error::IdempotencyInUse | Error::Unavailable(_))
             | Problem::TaskFailing(_)
+            | Problem::NotReady { .. }
             | Problem::Crowded => reply.with(header::RETRY_AFTER, "1"),
             Problem::Core(Error::StorageFull) => reply.with(header::RETRY_AFTER, "5"),
             Problem::MethodNotAllowed { allow } => reply.with(header::ALLOW, allow),

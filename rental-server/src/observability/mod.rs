@@ -15,6 +15,10 @@ use rental_core::{error::Error, store::StoreError};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 
+/// The address of a database is for operators only.
+const STORE_AWAY: &str =
+    "The store of this server does not answer. Its log and `rental-cli doctor` with the admin token say why.";
+
 /// The endpoints of this folder.
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     let json = "application/json";
@@ -52,7 +56,7 @@ fn readiness_schema() -> Value {
 /// A server whose disk is full is ready: its reads should still reach it behind a load balancer.
 async fn ready(request: Request<'_, Open>) -> Handled {
     if request.app.draining.load(Ordering::Relaxed) {
-        return Err(Error::Unavailable("draining".into()).into());
+        return Err(Problem::NotReady { message: "This server is shutting down.", detail: "draining".into() });
     }
     let (store, app) = (request.app.store().ready().await, request.app);
     Ok(word(readiness(store, app.hooks.space.refuses_clients(), app.supervisor.failing())?))
@@ -66,7 +70,10 @@ fn readiness(
 ) -> Result<&'static str, Problem> {
     let read_only = match store {
         Err(StoreError::NoRoom) => true,
-        state => state.map(|()| full).map_err(Error::from)?,
+        state => state.map(|()| full).map_err(|error| match Error::from(error) {
+            Error::Unavailable(detail) => Problem::NotReady { message: STORE_AWAY, detail },
+            other => other.into(),
+        })?,
     };
     match failing {
         Some(task) => Err(Problem::TaskFailing(task)),

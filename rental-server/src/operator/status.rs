@@ -12,9 +12,11 @@ use crate::{
     state::App,
     webhooks::Retention,
 };
-use rental_core::{API_VERSION, request::page};
+use rental_core::{API_VERSION, request::page, store::StoreError};
 use serde_json::{Map, Value, json};
 use std::sync::{Arc, atomic::Ordering};
+
+const NO_ROOM: &str = "the disk of the store has too little room";
 
 /// The endpoint of this file.
 pub(super) fn endpoints() -> Vec<Endpoint> {
@@ -32,17 +34,15 @@ async fn body(app: &App) -> Value {
     let hooks = Arc::clone(&app.hooks);
     // On another thread: a disk that hangs must not block the threads that serve requests.
     let room = tokio::task::spawn_blocking(move || hooks.space.room()).await.unwrap_or_default();
-    let ready = !app.draining.load(Ordering::Relaxed)
-        && app.store().ready().await.is_ok()
-        && !app.hooks.space.refuses_clients()
-        && app.supervisor.failing().is_none();
+    let not_ready = not_ready(app).await;
     json!({
         "object": "status",
         "version": env!("CARGO_PKG_VERSION"),
         "api_version": API_VERSION,
         "time": edge::now().to_string(),
         "uptime_seconds": app.started.elapsed().as_secs(),
-        "ready": ready,
+        "ready": not_ready.is_none(),
+        "not_ready_reason": not_ready,
         "engine": app.store.name(),
         "data_bytes": room.data,
         "disk_free_bytes": room.free,
@@ -51,6 +51,21 @@ async fn body(app: &App) -> Value {
         "webhooks_sending": app.hooks.settings.send,
         "retention": retention(app.hooks.settings.retention),
     })
+}
+
+/// Why writes cannot be served; `None` if they can be.
+async fn not_ready(app: &App) -> Option<String> {
+    if app.draining.load(Ordering::Relaxed) {
+        return Some("the server is shutting down".into());
+    }
+    match app.store().ready().await {
+        Err(StoreError::NoRoom) => return Some(NO_ROOM.into()),
+        Err(StoreError::Unavailable(detail)) => return Some(detail),
+        Err(error) => return Some(error.to_string()),
+        Ok(()) if app.hooks.space.refuses_clients() => return Some(NO_ROOM.into()),
+        Ok(()) => {}
+    }
+    app.supervisor.failing().map(|task| format!("the background task `{task}` fails again and again"))
 }
 
 /// The seconds for which objects are kept.
@@ -66,6 +81,8 @@ fn retention(kept: Retention) -> Value {
 
 fn schema() -> Value {
     let flag = || json!({"type": "boolean"});
+    let mut reason = text("Why writes cannot be served, such as the database that does not answer; null if they can be.");
+    reason["type"] = json!(["string", "null"]);
     let mut bytes = shapes::at_least(0);
     bytes["type"] = json!(["integer", "null"]);
     let mut properties = json!({
@@ -75,6 +92,7 @@ fn schema() -> Value {
         "time": text("The server's clock: ids and signatures are made by it."),
         "uptime_seconds": described(shapes::at_least(0), "Seconds since the start."),
         "ready": described(flag(), "Whether writes can be served."),
+        "not_ready_reason": reason,
         "engine": text("What keeps the data."),
         "data_bytes": described(bytes.clone(), "Size of the data file, if it is one."),
         "disk_free_bytes": described(bytes.clone(), "Room on its disk that the server can still use."),
@@ -93,7 +111,7 @@ fn schema() -> Value {
 fn document() -> Value {
     let example = json!({
         "object": "status", "version": "0.1.0", "api_version": API_VERSION, "time": "2026-05-05T09:30:00.000Z",
-        "uptime_seconds": 86_400, "ready": true, "engine": "redb", "data_bytes": 52_428_800_u64,
+        "uptime_seconds": 86_400, "ready": true, "not_ready_reason": null, "engine": "redb", "data_bytes": 52_428_800_u64,
         "disk_free_bytes": 64_424_509_440_u64, "disk_total_bytes": 107_374_182_400_u64, "webhook_brand": "Service",
         "webhooks_sending": true,
         "retention": {"events_seconds": 2_592_000, "deliveries_seconds": 2_592_000, "leads_seconds": null, "audit_entries_seconds": null},

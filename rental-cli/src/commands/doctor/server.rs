@@ -2,9 +2,14 @@
 
 use super::findings::{Findings, Status};
 use crate::{
-    client::api::{Api, ResponseHead},
+    client::{
+        access::Access,
+        api::{Api, ResponseHead},
+        request::Request,
+    },
     config::settings::Settings,
-    failure::Failure,
+    failure::{Failure, error_response::ErrorResponse},
+    output::record::{self, Record},
 };
 use rental_core::API_VERSION;
 use std::net::IpAddr;
@@ -54,15 +59,24 @@ pub(super) fn check_server(
 
 pub(super) fn check_ready(findings: &mut Findings<'_>, api: &Api) -> Result<(), Failure> {
     match api.probe("/readyz") {
-        Ok(head) if head.status == 200 => findings.add("ready", Status::Passed, "the server accepts writes", None),
+        Ok(head) if head.status == 200 => {
+            let told = std::str::from_utf8(&head.body).ok().and_then(|body| Record::read(body).ok()?.text("status"));
+            match told.as_deref() {
+                Some("read_only") => {
+                    let fact = "the server refuses writes, because its disk has too little room; reads go on";
+                    findings.add("ready", Status::Failed(9), fact, Some("free space on the disk of the data file"))
+                }
+                _ => findings.add("ready", Status::Passed, "the server accepts writes", None),
+            }
+        }
         Ok(head) => {
-            let fact = format!("/readyz responds with {}: the server does not accept writes", head.status);
-            findings.add(
-                "ready",
-                Status::Failed(9),
-                &fact,
-                Some("the server is shutting down or its disk failed: see its log"),
-            )
+            // Only operators are told which database does not answer.
+            let status = api.send(&Request::get(Access::Operator, &["status"])).and_then(record::json).ok();
+            let reason = status.and_then(|json| Record::read(&json).ok()?.text("not_ready_reason"));
+            let said = ErrorResponse::read(head.status, &head.body, String::new());
+            let reason = reason.unwrap_or_else(|| said.message().to_owned());
+            let fact = format!("/readyz responds with {}: {reason}", head.status);
+            findings.add("ready", Status::Failed(9), &fact, Some("the log of the server has more"))
         }
         Err(failure) => findings.failed("ready", &failure),
     }

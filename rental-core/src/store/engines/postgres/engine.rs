@@ -55,6 +55,8 @@ pub struct Settings {
 
 /// A store in a PostgreSQL database, which several servers can share.
 pub struct Postgres {
+    /// The address without its password.
+    shown: String,
     pub(super) connections: Connections,
     reader: Arc<Reader>,
     queue: Option<Sender<Job>>,
@@ -132,6 +134,7 @@ impl Postgres {
             Writer { pool, id: id.as_bytes().to_vec(), number, patience, shared: Arc::clone(&shared), version: theirs };
         let connections = Connections { pool: readers, patience, version };
         Ok(Self {
+            shown: address.to_string(),
             reader: Reader::new(connections.clone()),
             connections,
             queue: Some(queue),
@@ -244,7 +247,13 @@ impl Store for Postgres {
     }
 
     fn ready(&self) -> Answer<'_, ()> {
-        Box::pin(async move { timeout(PROBE, self.probe()).await.unwrap_or_else(|_| Err(unanswered())) })
+        Box::pin(async move {
+            let ready = timeout(PROBE, self.probe()).await.unwrap_or_else(|_| Err(unanswered()));
+            ready.map_err(|error| match error {
+                StoreError::Unavailable(why) => StoreError::Unavailable(format!("{}: {why}", self.shown)),
+                other => other,
+            })
+        })
     }
 }
 
