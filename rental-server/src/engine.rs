@@ -69,6 +69,7 @@ pub(crate) async fn open(place: &dyn Place, config: &Config) -> Result<Arc<dyn E
     OPENING.store(false, Ordering::Relaxed);
     let store = opened.map_err(|error| match error {
         StoreError::NeedsUpgrade(_) => format!("{error}{UPGRADES_NEVER}"),
+        StoreError::InUse(why) => format!("{why}; stop that process, or name another store with --store"),
         error => error.to_string(),
     })?;
     match (store.salvaged(), place.file().and_then(kept_file)) {

@@ -21,6 +21,7 @@ mod writer;
 #[cfg(any(feature = "redb", feature = "postgres"))]
 pub(super) use digest::digest_row;
 pub use error::ArchiveError;
+pub(super) use layout::MAGIC;
 pub use layout::{FORMAT, Header, Summary};
 pub use reader::Reader;
 pub use writer::Writer;

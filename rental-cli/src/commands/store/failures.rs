@@ -7,6 +7,9 @@ use rental_core::{
 };
 use std::path::Path;
 
+/// What the message about an empty file has.
+const EMPTY: &str = "is empty (0 bytes)";
+
 /// The next step after a check or a repair that found or left problems.
 pub(super) fn next_step(report: &Report) -> &'static str {
     let has = |remedy| report.remedies.contains_key(&remedy);
@@ -25,6 +28,10 @@ pub(super) fn next_step(report: &Report) -> &'static str {
 pub(super) fn store_failure(place: &dyn Place, error: StoreError) -> Failure {
     let is_file = place.file().is_some();
     let (kind, hint) = match &error {
+        // An empty file has nothing to look at.
+        StoreError::DamagedStore(text) if text.contains(EMPTY) => {
+            ("damaged", "restore a backup with `rental-cli store restore`, or remove the file to begin with a new store")
+        }
         StoreError::Damaged(_) | StoreError::DamagedStore(_) | StoreError::Unreadable(_) if is_file => (
             "damaged",
             "`rental-cli store check` has details; `rental-cli store repair` keeps what can be read; or restore a backup with `rental-cli store restore`",
@@ -40,8 +47,13 @@ pub(super) fn store_failure(place: &dyn Place, error: StoreError) -> Failure {
         _ => (if is_file { "store" } else { "database" }, place.advice()),
     };
     let problem = match error {
-        StoreError::DamagedStore(text)
-        | StoreError::Unreadable(text)
+        // The hint has the advice.
+        StoreError::DamagedStore(text) => {
+            let advice = ["; restore it from a backup", "; check the path, or restore it"];
+            let end = advice.iter().filter_map(|advice| text.find(advice)).min();
+            text.get(..end.unwrap_or(text.len())).unwrap_or_default().to_owned()
+        }
+        StoreError::Unreadable(text)
         | StoreError::Unavailable(text)
         | StoreError::InUse(text)
         | StoreError::NeedsUpgrade(text) => text,

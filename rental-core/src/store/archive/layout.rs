@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The version of the archive format that this program writes and reads.
 pub const FORMAT: u64 = 1;
 /// First bytes of every archive.
-pub(super) const MAGIC: &[u8] = b"rental-backup ";
+pub(in crate::store) const MAGIC: &[u8] = b"rental-backup ";
 /// Most bytes of the first line.
 pub(super) const MAX_LINE: usize = 1024;
 /// The writer closes a frame when its rows have at least this many bytes.

@@ -17,6 +17,7 @@ mod engine;
 mod file;
 mod flipped;
 mod format;
+mod holder;
 mod maintenance;
 mod pages;
 mod place;

@@ -2,12 +2,13 @@
 
 use super::{
     format::{HEAD, stated_len},
+    holder,
     row,
     tables::{META, ROWS, unavailable},
     version,
     watched::{Failure, Watch, Watched},
 };
-use crate::store::{Absent, Record, SCHEMA_VERSION, StoreError, marks, needs_upgrade, versioned};
+use crate::store::{Absent, archive, Record, SCHEMA_VERSION, StoreError, marks, needs_upgrade, versioned};
 use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, backends::FileBackend};
 use rustix::{
     fs::{Advice, fadvise},
@@ -16,7 +17,7 @@ use rustix::{
 use std::{
     fmt,
     fs::{self, File},
-    io,
+    io::{self, Read as _},
     os::unix::fs::{FileExt, FileTypeExt, MetadataExt},
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
@@ -107,10 +108,13 @@ pub(super) fn wait_for<T, E>(open: impl Fn() -> Result<T, E>, is_in_use: impl Fn
 pub(super) fn refuse_other_kinds(path: &Path) -> Result<(), StoreError> {
     // The opening reports that there is nothing, or that it may not be looked at.
     let Ok(found) = fs::metadata(path) else { return Ok(()) };
-    if found.is_file() {
-        return Ok(());
-    }
     let shown = path.display();
+    if found.is_file() {
+        return match other_kind(path) {
+            Some(kind) => Err(StoreError::Unavailable(format!("{shown} is {kind}, and no store; check the path"))),
+            None => Ok(()),
+        };
+    }
     if found.is_dir() {
         let file = path.join("rental.redb");
         return Err(StoreError::Unavailable(format!(
@@ -124,6 +128,23 @@ pub(super) fn refuse_other_kinds(path: &Path) -> Result<(), StoreError> {
         _ => "a device",
     };
     Err(StoreError::Unavailable(format!("{shown} is {kind}, and a store is a regular file; check the path")))
+}
+
+/// What a regular file is, if its beginning shows that it never was a store. A store whose beginning is damaged is none of these.
+fn other_kind(path: &Path) -> Option<&'static str> {
+    let mut head = Vec::new();
+    File::open(path).ok()?.take(512).read_to_end(&mut head).ok()?;
+    let is_text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~' | 0x80..);
+    match head.as_slice() {
+        [] => None,
+        head if head.starts_with(archive::MAGIC) => {
+            Some("a backup (`rental-cli store restore` makes a store of it)")
+        }
+        head if head.starts_with(b"SQLite format 3\0") => Some("a database of SQLite"),
+        head if head.starts_with(b"PK\x03\x04") => Some("a zip file, such as a spreadsheet"),
+        head if head.iter().all(is_text) && (head.contains(&b'\n') || std::str::from_utf8(head).is_ok()) => Some("a text file, such as CSV or JSON"),
+        _ => None,
+    }
 }
 
 /// Refuses a file of 0 bytes, in which redb would create a new store. A crash cannot leave such a file, because
@@ -305,7 +326,8 @@ pub(super) fn beyond_reading(damage: &str) -> StoreError {
 }
 
 pub(super) fn in_use(path: &Path) -> StoreError {
-    StoreError::InUse(format!("{} is in use by another process", path.display()))
+    let by = holder::of(path).map(|who| format!(": {who}")).unwrap_or_default();
+    StoreError::InUse(format!("{} is in use by another process{by}", path.display()))
 }
 
 /// The refusal of a file that could not be opened because of a read.
