@@ -131,7 +131,8 @@ fn place(given: Option<&Path>, store_path: Option<&Path>, (suffix, must): (&str,
 /// Reads the secret in a file. `None`: the file is missing, and no flag names it.
 fn read(path: &Path, given: bool, (flag, what): (&str, &str)) -> Result<Option<String>, String> {
     match fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text.trim_end().to_owned())),
+        // Editors on Windows write a byte order mark.
+        Ok(text) => Ok(Some(text.trim_start_matches('\u{feff}').trim().to_owned())),
         Err(error) if !given && error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(unreadable(path, &error, flag, what)),
     }

@@ -9,8 +9,20 @@ use crate::{
     },
     failure::Failure,
 };
+use rental_core::operations::api_keys::{KEY_PREFIX, OPERATOR_PREFIX};
 use reqwest::header::HeaderValue;
 use std::{io::ErrorKind, path::Path};
+
+/// The beginnings of keys and tokens, which contain letters, digits and underscores only.
+const PREFIXES: [&str; 3] = [KEY_PREFIX, OPERATOR_PREFIX, "rat_"];
+
+/// A secret without what people paste with it: white space, a byte order mark, and of a key or token that a server made `Bearer` and
+/// quotes.
+fn bare(text: &str) -> &str {
+    let text = text.trim_start_matches('\u{feff}').trim();
+    let inner = text.trim_start_matches("Bearer ").trim_matches(['"', '\'', '`', '“', '”', '‘', '’', ' ']);
+    if PREFIXES.iter().any(|prefix| inner.starts_with(prefix)) { inner } else { text }
+}
 
 /// A half of the API.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -130,12 +142,26 @@ impl Access {
                 });
             }
         };
-        let text = text.trim();
+        let text = bare(&text);
         let mut header = HeaderValue::from_str(&format!("Bearer {text}"))
             .ok()
             .filter(|_| !text.is_empty())
             .ok_or_else(|| missing(format!("{origin} does not contain a key: it is empty, or it has line breaks")))?;
         header.set_sensitive(true);
         Ok(header)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_loses_what_was_pasted_with_it() {
+        for text in ["rk_live_a1", "\u{feff}rk_live_a1\r\n", "'rk_live_a1'", "\"rk_live_a1\"\n", "Bearer rk_live_a1", "“rk_live_a1”"] {
+            assert_eq!(bare(text), "rk_live_a1", "{text:?}");
+        }
+        assert_eq!(bare("\u{feff}\"op_live_b2\"\r\n"), "op_live_b2");
+        assert_eq!(bare("'a-token-of-our-own'\r\n"), "'a-token-of-our-own'", "it may have quotes");
     }
 }

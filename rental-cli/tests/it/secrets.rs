@@ -25,11 +25,14 @@ fn a_secret_can_lie_in_a_file() {
     let server = FakeServer::new(vec![ok(r#"{"id":"1"}"#)]);
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("token");
-    fs::write(&file, "token-of-the-file\n").unwrap();
-    let mut command = server.command(&["organizations", "get", "0190d0f2-7c3a-7cc0-8000-000000000000"]);
-    let ran = Ran::of(command.env_remove("RENTAL_ADMIN_TOKEN").env("RENTAL_ADMIN_TOKEN_FILE", &file));
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert_eq!(server.asked()[0].header("authorization"), Some("Bearer token-of-the-file"));
+    // The second one is as an editor on Windows writes it.
+    for text in ["token-of-the-file\n", "\u{feff}token-of-the-file\r\n"] {
+        fs::write(&file, text).unwrap();
+        let mut command = server.command(&["organizations", "get", "0190d0f2-7c3a-7cc0-8000-000000000000"]);
+        let ran = Ran::of(command.env_remove("RENTAL_ADMIN_TOKEN").env("RENTAL_ADMIN_TOKEN_FILE", &file));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    }
+    assert!(server.asked().iter().all(|asked| asked.header("authorization") == Some("Bearer token-of-the-file")));
 }
 
 #[test]
