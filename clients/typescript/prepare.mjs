@@ -27,7 +27,9 @@ function npm(...words) {
 
 if (!existsSync(new URL("../openapi.json", import.meta.url))) {
   // A package that was built has everything.
-  process.exit(0);
+  if (existsSync(new URL("dist/index.js", import.meta.url))) process.exit(0);
+  console.error("The package cannot be built: ../openapi.json is missing. Copy the whole folder `clients` of the repository, not only `clients/typescript`.");
+  process.exit(1);
 }
 if (!Object.entries(read("package.json").devDependencies).every(hasTool)) {
   npm("install", "--ignore-scripts", "--no-save", "--no-package-lock", "--include=dev", "--no-audit", "--no-fund");
