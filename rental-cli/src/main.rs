@@ -42,7 +42,7 @@ fn run() -> Result<(), Failure> {
     }
     output::style::apply_color_flag();
     let matches = command_tree::command()
-        .try_get_matches()
+        .try_get_matches_from(config::when::joined(env::args_os()))
         .map_err(|error| failure::synonyms::with_tip(error, command_tree::command()))?;
     command_tree::dispatch(&matches)
 }

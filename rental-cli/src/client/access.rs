@@ -158,7 +158,14 @@ mod tests {
 
     #[test]
     fn a_secret_loses_what_was_pasted_with_it() {
-        for text in ["rk_live_a1", "\u{feff}rk_live_a1\r\n", "'rk_live_a1'", "\"rk_live_a1\"\n", "Bearer rk_live_a1", "“rk_live_a1”"] {
+        for text in [
+            "rk_live_a1",
+            "\u{feff}rk_live_a1\r\n",
+            "'rk_live_a1'",
+            "\"rk_live_a1\"\n",
+            "Bearer rk_live_a1",
+            "“rk_live_a1”",
+        ] {
             assert_eq!(bare(text), "rk_live_a1", "{text:?}");
         }
         assert_eq!(bare("\u{feff}\"op_live_b2\"\r\n"), "op_live_b2");

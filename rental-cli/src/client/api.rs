@@ -310,14 +310,18 @@ impl Api {
                 "the server does not speak plain HTTP at this address".to_owned(),
                 "this is probably a port with TLS: begin the base URL with https://",
             ),
-            None => (cause.to_owned(), "check that the server runs, and check --base-url, RENTAL_BASE_URL or the profile (`rental-cli config get`)"),
+            None => (
+                cause.to_owned(),
+                "check that the server runs, and check --base-url, RENTAL_BASE_URL or the profile (`rental-cli config get`)",
+            ),
         };
         let origin = match &self.origin {
             Some(Origin::Default) => " (the default)".to_owned(),
             Some(origin) => format!(" (from {origin})"),
             None => String::new(),
         };
-        let cause = if cause.starts_with("Connection refused") { format!("nothing listens there: {cause}") } else { cause };
+        let cause =
+            if cause.starts_with("Connection refused") { format!("nothing listens there: {cause}") } else { cause };
         let problem = format!("cannot reach {}{origin}: {cause}", self.shown_url());
         AttemptError::Disconnected(Failure::Unreachable { problem, hint })
     }

@@ -6,7 +6,7 @@
 
 use crate::{
     client::{access::Access, api::Api, request::Request},
-    config::values::Since,
+    config::when::When,
     failure::Failure,
     output::{
         record::{self, Page, Record, next_page},
@@ -123,12 +123,14 @@ impl Feed {
         server: &Server,
         organization: String,
         kinds: Vec<String>,
-        since: Option<&Since>,
+        since: Option<&When>,
     ) -> Result<Self, Failure> {
         let now = server.now();
         let done = match since {
-            Some(Since::At(text)) => Timestamp::parse_bound(text).unwrap_or(now),
-            Some(Since::Ago(ago)) => now.plus_millis(-millis(*ago)),
+            Some(When::Text(text)) => Timestamp::parse_bound(text).unwrap_or(now),
+            Some(When::Ago(ago)) => now.plus_millis(-millis(*ago)),
+            // The command makes a time of a day, because only it knows whose day is meant.
+            Some(When::Day(_) | When::FromToday(_)) => now,
             None => now.plus_millis(-millis(OVERLAP)),
         };
         let mut feed = Self { organization, kinds, settled_until: done, seen: BTreeSet::new(), polls: 0 };

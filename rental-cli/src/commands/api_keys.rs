@@ -5,6 +5,7 @@ use crate::{
     commands::{
         collection::{self, Collection},
         confirm,
+        days::Whose,
         fields::Body,
         group::{Group, with_examples},
         kept_secret::{self, Keeper},
@@ -73,6 +74,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
 fn create(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let mut body = Body::read(matches, &SPEC, Verb::Create)?;
     body.set_organization(session)?;
+    body.resolve(&SPEC, Whose::of(Access::Operator, matches), session)?;
     collection::set_expiry(matches, &mut body);
     let keeper = Keeper::read(matches, false, session)?;
     let request = Request::post(Access::Operator, &[SPEC.plural], Some(body.into_json()));

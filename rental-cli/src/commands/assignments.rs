@@ -4,6 +4,7 @@ use crate::{
     client::{access::Access, request::Request},
     commands::{
         collection::{self, chosen_key, text},
+        days::{self, Whose},
         fields,
         group::with_examples,
         json_text::JsonText,
@@ -13,7 +14,10 @@ use crate::{
     output::record::Record,
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use rental_core::resources::{assignment::AssignmentKind, vehicle::SPEC};
+use rental_core::{
+    resources::{assignment::AssignmentKind, vehicle::SPEC},
+    schema::Kind,
+};
 
 /// The members of an assignment, in the order of the table.
 const COLUMNS: [&str; 5] = ["kind", "number", "state", "from", "to"];
@@ -50,7 +54,9 @@ pub(super) fn run(verb: &str, matches: &ArgMatches, session: &Session) -> Result
     let path = [SPEC.plural, &id, "assignments"];
     let request = match verb {
         "assign" => {
-            let list = JsonText::list(matches.get_many::<JsonText>("assignment").into_iter().flatten());
+            let given = matches.get_many::<JsonText>("assignment").into_iter().flatten();
+            let list: Result<Vec<JsonText>, Failure> = given.map(|one| with_times(one, matches, session)).collect();
+            let list = JsonText::list(&list?);
             let body = format!("{{\"assignments\":{}}}", list.as_str()).into_bytes();
             Request::put(Access::Operator, &path, "application/json", body).with_idempotency_key(chosen_key(matches))
         }
@@ -83,6 +89,19 @@ fn assignment(text: &str) -> Result<JsonText, String> {
         }
     }
     Ok(JsonText::object(&members))
+}
+
+/// An assignment with the beginnings of days as the times that the API takes.
+fn with_times(assignment: &JsonText, matches: &ArgMatches, session: &Session) -> Result<JsonText, Failure> {
+    let whose = Whose::of(Access::Operator, matches);
+    let members = ["kind", "number", "state", "from", "to"].map(|name| (name, assignment.member(name)));
+    let mut found = Vec::new();
+    for (name, value) in members {
+        let Some(value) = value else { continue };
+        let kind = if matches!(name, "from" | "to") { Kind::Time } else { Kind::Text(0) };
+        found.push((name, days::resolved(kind, &value, &whose, session)?));
+    }
+    Ok(JsonText::object(&found.iter().map(|(name, value)| (*name, value.as_str())).collect::<Vec<_>>()))
 }
 
 fn kinds() -> String {

@@ -4,6 +4,7 @@ use crate::{
     client::{access::Access, request::Request},
     commands::{
         collection::{self, text},
+        days::{self, Whose},
         fields,
         group::with_examples,
         session::{Session, Wanted},
@@ -12,7 +13,7 @@ use crate::{
     output::record::Record,
 };
 use clap::{Arg, ArgMatches, Command};
-use rental_core::resources::vehicle::SPEC;
+use rental_core::{resources::vehicle::SPEC, schema::Kind};
 
 /// The members of an interval, in the order of the table.
 const COLUMNS: [&str; 7] = ["kind", "status", "from", "to", "starts_at", "ends_at", "id"];
@@ -37,14 +38,16 @@ pub(super) fn commands() -> [Command; 2] {
 fn nights() -> [Arg; 2] {
     let day = |name: &'static str, help| Arg::new(name).long(name).value_name("DAY").required(true).help(help);
     [
-        day("from", "First day, such as 2026-07-01"),
+        day("from", "First day, such as 2026-07-01, today or +7d"),
         day("to", "Day after the last night; the same day asks for that day"),
     ]
 }
 
 /// Runs `available` or `calendar`.
 pub(super) fn run(verb: &str, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let query = ["from", "to"].map(|name| (name.to_owned(), text(matches, name).to_owned()));
+    let whose = Whose::of(Access::Organization, matches);
+    let day = |name: &str| days::resolved(Kind::Date, text(matches, name), &whose, session);
+    let query = [("from".to_owned(), day("from")?), ("to".to_owned(), day("to")?)];
     if verb == "available" {
         let wanted = fields::wanted(matches);
         let wanted = Wanted { all: wanted.all || wanted.limit.is_none(), ..wanted };

@@ -4,12 +4,14 @@ use crate::{
     client::{access::Access, request::Request},
     commands::{
         by_field, by_number, candidates, confirm,
+        days::{self, Whose},
         fields::{self, Body},
         group::with_examples,
+        handover::{self, noted_for},
         json_text::JsonText,
         session::Session,
     },
-    config::values::{self, Since},
+    config::values,
     edge,
     failure::Failure,
     output::{record::Record, references},
@@ -98,8 +100,11 @@ pub(crate) fn expiring(create: Command) -> Command {
         .value_parser(values::duration)
         .conflicts_with("expires_at")
         .help("Time from now until it expires: 12h, 90d");
-    let create =
-        create.mut_arg("expires_at", |arg| arg.help("When it stops working (RFC 3339), such as 2099-05-05T09:30:00Z"));
+    let create = create.mut_arg("expires_at", |arg| {
+        arg.help(
+            "When it stops working (RFC 3339), such as 2099-05-05T09:30:00Z, or the day at whose beginning it does",
+        )
+    });
     create.arg(ahead)
 }
 
@@ -107,14 +112,6 @@ pub(crate) fn expiring(create: Command) -> Command {
 pub(crate) fn set_expiry(matches: &ArgMatches, body: &mut Body) {
     if let Some(ahead) = matches.get_one::<Duration>("expires_in") {
         body.set("expires_at", JsonText::string(&edge::time_in(*ahead).to_string()));
-    }
-}
-
-/// The time of a flag that takes a time or how long ago. Computed once, so that all pages of a command use the same time.
-pub(crate) fn since(matches: &ArgMatches, name: &str) -> Option<String> {
-    match matches.get_one::<Since>(name)? {
-        Since::At(time) => Some(time.clone()),
-        Since::Ago(ago) => Some(edge::time_ago(*ago).to_string()),
     }
 }
 
@@ -231,7 +228,7 @@ impl Collection {
 
     /// Creates an object, prints it, and returns its JSON.
     pub(crate) fn create(&self, matches: &ArgMatches, session: &Session, mut body: Body) -> Result<String, Failure> {
-        body.name_ids(self.spec, session)?;
+        body.resolve(self.spec, Whose::of(self.access, matches), session)?;
         let request = Request::post(self.access, &[self.spec.plural], Some(body.into_json()));
         session.object(&request.with_idempotency_key(chosen_key(matches)))
     }
@@ -263,7 +260,11 @@ impl Collection {
     /// Prints the list at `path`.
     pub(crate) fn list(&self, matches: &ArgMatches, session: &Session, path: &[&str]) -> Result<(), Failure> {
         let mut query = fields::query(matches, self.spec);
+        let whose = Whose::of(self.access, matches);
         for (name, value) in &mut query {
+            if let Some(kind) = fields::kind_of_bound(self.spec, name) {
+                *value = days::resolved(kind, value, &whose, session)?;
+            }
             match self
                 .spec
                 .filters
@@ -300,9 +301,11 @@ impl Collection {
             return Err(Failure::Usage("nothing was changed: give at least one field".into()));
         }
         let id = self.id(matches, session)?;
-        body.name_ids(self.spec, session)?;
+        body.resolve(self.spec, Whose::of(self.access, matches), session)?;
+        let noted = Some(self.spec.object).filter(|object| *object == "rental").and_then(|_| noted_for(&mut body));
         let request = Request::patch(self.access, &[self.spec.plural, &id], body.into_json());
-        session.object(&request.with_idempotency_key(chosen_key(matches))).map(drop)
+        let changed = session.object(&request.with_idempotency_key(chosen_key(matches)))?;
+        noted.map_or(Ok(()), |noted| handover::tell(noted, text(matches, "id"), &changed, session))
     }
 }
 

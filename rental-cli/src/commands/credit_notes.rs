@@ -5,7 +5,9 @@ use crate::{
     commands::{
         by_number,
         collection::{self, Collection, chosen_key, text},
-        confirm, documents,
+        confirm,
+        days::{self, Whose},
+        documents,
         fields::{self, Body},
         group::{Group, with_examples},
         json_text::JsonText,
@@ -18,7 +20,7 @@ use clap::{Arg, ArgMatches, Command};
 use rental_core::{
     request::body::Verb,
     resources::{TOLL_FEE, VIOLATION_FEE, credit_note::SPEC, invoice, organization, toll, violation},
-    schema::ResourceSpec,
+    schema::{Kind, ResourceSpec},
 };
 use serde_json::json;
 
@@ -26,9 +28,10 @@ pub(crate) const GROUP: Group = Group { name: "credit-notes", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Organization };
 
+const REFUNDED_AT: &str = "refunded_at";
 /// The members of the body of a refund, with the flags that set them.
 const REFUND: [(&str, &str, &str, &str); 3] = [
-    ("refunded_at", "at", "TIME", "When the money was given back (RFC 3339) [default: now]"),
+    (REFUNDED_AT, "at", "TIME", "When the money was given back: a time (RFC 3339) or a day [default: now]"),
     ("refund_method", "method", "TEXT", "How it was given back, such as card"),
     ("refund_reference", "reference", "TEXT", "Number of the payment"),
 ];
@@ -86,7 +89,11 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         "refund" => {
             let id = by_number::resolve(&SPEC, text(matches, "id"), (Access::Operator, matches), session)?;
             let given = |name: &str| matches.get_one::<String>(name).map(|text| (name.to_owned(), json!(text)));
-            let body: serde_json::Map<_, _> = REFUND.iter().filter_map(|(name, ..)| given(name)).collect();
+            let mut body: serde_json::Map<_, _> = REFUND.iter().filter_map(|(name, ..)| given(name)).collect();
+            if let Some(at) = matches.get_one::<String>(REFUNDED_AT) {
+                let whose = Whose::of(Access::Operator, matches);
+                body[REFUNDED_AT] = json!(days::resolved(Kind::Time, at, &whose, session)?);
+            }
             Request::post(
                 Access::Operator,
                 &[SPEC.plural, &id, verb],

@@ -4,12 +4,12 @@ use crate::{
     client::{access::Access, request::Request},
     commands::{
         collection::{self, Collection, chosen_key, text},
-        fields,
+        days, fields,
         group::{Group, with_examples},
         json_text::{JsonText, Words},
         session::Session,
     },
-    config::values,
+    config::{values, when},
     failure::Failure,
     output::{
         progress::Progress,
@@ -76,8 +76,8 @@ fn since() -> Arg {
         .long("since")
         .value_name("TIME")
         .required(true)
-        .value_parser(values::since)
-        .help("Start of the period: a time (RFC 3339), or how long ago, such as 2h")
+        .value_parser(when::since)
+        .help("Start of the period: a time (RFC 3339), a day, such as today, or how long ago, such as 2h")
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
@@ -133,7 +133,7 @@ struct Recovery {
 }
 
 fn recover(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let since = collection::since(matches, "since").ok_or_else(|| Failure::Usage("no --since given".into()))?;
+    let since = days::since(matches, "since", session)?.ok_or_else(|| Failure::Usage("no --since given".into()))?;
     let endpoint = &session.object_id(&webhook_endpoint::SPEC, text(matches, "endpoint"))?;
     let (mut examined, mut resent) = (0, 0);
     let mut progress = Progress::count(None, "events examined");

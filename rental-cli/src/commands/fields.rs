@@ -2,6 +2,7 @@
 
 use crate::{
     commands::{
+        days::{self, Whose},
         json_text::{self, JsonText},
         session::{Session, Wanted},
     },
@@ -61,7 +62,12 @@ fn field_arg(field: &'static FieldSpec, verb: Verb) -> Arg {
     // The environment or the profile can set the organization: `Body::set_organization`.
     let elsewhere = field.name == ORGANIZATION;
     let required = verb.presence(field) == Presence::Required && !elsewhere;
-    let help = format!("{}{}{default}", sentence(field.doc), if is_list { "; repeatable" } else { "" });
+    let more = match field.kind {
+        Kind::Date => " (YYYY-MM-DD, today, +7d)",
+        _ if is_list => "; repeatable",
+        _ => "",
+    };
+    let help = format!("{}{more}{default}", sentence(field.doc));
     named(field.name)
         .value_name(if elsewhere { ID_OR_NAME } else { json_text::placeholder(field.kind) })
         .value_parser(json_text::parser(field.kind, field.nullable))
@@ -84,14 +90,10 @@ pub(crate) fn list_args(spec: &'static ResourceSpec) -> Vec<Arg> {
         }
     });
     let common = [
-        Arg::new("created[gte]")
-            .long("created-gte")
-            .value_name("TIME")
-            .help("Only objects created at or after this time (RFC 3339)"),
-        Arg::new("created[lt]")
-            .long("created-lt")
-            .value_name("TIME")
-            .help("Only objects created before this time (RFC 3339)"),
+        Arg::new("created[gte]").long("created-gte").value_name("TIME")
+            .help("Only objects created at or after this time (RFC 3339) or the beginning of this day (YYYY-MM-DD, today, -30d)"),
+        Arg::new("created[lt]").long("created-lt").value_name("TIME")
+            .help("Only objects created before this time (RFC 3339) or the beginning of this day (YYYY-MM-DD, today, -30d)"),
         Arg::new("limit")
             .long("limit")
             .value_name("N")
@@ -106,8 +108,8 @@ pub(crate) fn list_args(spec: &'static ResourceSpec) -> Vec<Arg> {
     ];
     let ranges = spec.ranges.iter().flat_map(|range| {
         let (value, example) = match spec.field(range.field).map(|field| field.kind) {
-            Some(Kind::Date) => ("DATE", "YYYY-MM-DD"),
-            _ => ("TIME", "RFC 3339"),
+            Some(Kind::Date) => ("DATE", "YYYY-MM-DD, today, +7d"),
+            _ => ("TIME", "RFC 3339, YYYY-MM-DD, today, -7d"),
         };
         let param = range.param;
         let (what, at) = match param {
@@ -123,6 +125,15 @@ pub(crate) fn list_args(spec: &'static ResourceSpec) -> Vec<Arg> {
         })
     });
     filters.chain(ranges).chain(common).collect()
+}
+
+/// The kind of the bound of a list that a parameter is: of `start_date[gte]` a date. `None` for other parameters.
+pub(crate) fn kind_of_bound(spec: &ResourceSpec, param: &str) -> Option<Kind> {
+    let (name, _) = param.split_once('[')?;
+    let range = spec.ranges.iter().find(|range| range.param == name);
+    let field = range.and_then(|range| spec.field(range.field));
+    // `created` is the time of the id.
+    Some(field.map_or(Kind::Time, |field| field.kind))
 }
 
 /// Builds the query of a list from its flags.
@@ -217,13 +228,26 @@ impl Body {
         }
     }
 
-    /// Replaces what people call objects by the ids of these objects, in fields and in the lines of an invoice.
-    pub(crate) fn name_ids(&mut self, spec: &'static ResourceSpec, session: &Session) -> Result<(), Failure> {
+    /// Replaces what people call objects by the ids of these objects, in fields and in the lines of an invoice, and days and times as
+    /// people type them by those of the API.
+    pub(crate) fn resolve(
+        &mut self,
+        spec: &'static ResourceSpec,
+        mut whose: Whose,
+        session: &Session,
+    ) -> Result<(), Failure> {
+        whose.organization = whose.organization.or_else(|| self.field_mut(ORGANIZATION)?.text());
+
         for (name, value) in &mut self.0 {
             match spec.field(name).map(|field| field.kind) {
                 Some(Kind::Reference(object)) if *name != ORGANIZATION => {
                     if let Some((spec, text)) = spec_of(object).zip(value.text()) {
                         *value = JsonText::string(&session.object_id(spec, &text)?);
+                    }
+                }
+                Some(kind @ (Kind::Date | Kind::Time)) => {
+                    if let Some(text) = value.text() {
+                        *value = JsonText::string(&days::resolved(kind, &text, &whose, session)?);
                     }
                 }
                 Some(Kind::Lines) => {

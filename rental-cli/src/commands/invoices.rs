@@ -5,13 +5,15 @@ use crate::{
     commands::{
         by_number,
         collection::{self, Collection, chosen_key, text},
-        confirm, credit_notes, documents, drafts,
+        confirm, credit_notes,
+        days::{self, Whose},
+        documents, drafts,
         fields::Body,
         group::{Group, with_examples},
         json_text::JsonText,
         session::Session,
     },
-    config::values,
+    config::when,
     failure::Failure,
     output::record::Record,
 };
@@ -100,7 +102,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         "create" => {
             let path = ["organizations", session.organization(matches)?, SPEC.plural];
             let mut body = Body::read(matches, &SPEC, Verb::Create)?;
-            body.name_ids(&SPEC, session)?;
+            body.resolve(&SPEC, Whose::of(Access::Operator, matches), session)?;
             Request::post(Access::Operator, &path, Some(body.into_json()))
         }
         "pdf" | "print" => return documents::save(&SPEC, verb, matches, session),
@@ -109,7 +111,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
             if verb == "void" {
                 confirm::confirm_on_terminal(matches, &format!("Void invoice {} for good", text(matches, "id")))?;
             }
-            let time = if verb == "pay" { collection::since(matches, PAID_AT) } else { None };
+            let time = if verb == "pay" { days::since(matches, PAID_AT, session)? } else { None };
             let body = time.map(|time| serde_json::json!({PAID_AT: time}).to_string());
             let request = Request::post(Access::Operator, &[SPEC.plural, &id, verb], body);
             let settled = session.object(&request.with_idempotency_key(chosen_key(matches)))?;
@@ -155,8 +157,8 @@ fn note_rest(invoice: &str, session: &Session) -> Result<(), Failure> {
 
 /// Builds the flag with the time of a payment that is booked late.
 fn paid_at() -> Arg {
-    let help = "When the customer paid: a time (RFC 3339), or how long ago, such as 2h; also corrects a paid invoice to an earlier time [default: now]";
-    Arg::new(PAID_AT).long("paid-at").value_name("TIME").value_parser(values::since).help(help)
+    let help = "When the customer paid: a time (RFC 3339), a day, such as 2026-11-01 or today, or how long ago, such as 2h; also corrects a paid invoice to an earlier time [default: now]";
+    Arg::new(PAID_AT).long("paid-at").value_name("TIME").value_parser(when::since).help(help)
 }
 
 fn create_command(examples: &[&str]) -> Command {

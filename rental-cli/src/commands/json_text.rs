@@ -233,7 +233,7 @@ pub(crate) fn placeholder(kind: Kind) -> &'static str {
         Kind::Percent => "PERCENT",
         Kind::Integer(..) => "NUMBER",
         Kind::Boolean => "BOOL",
-        Kind::Date => "YYYY-MM-DD",
+        Kind::Date => "DAY",
         Kind::Time => "TIME",
         Kind::Currency => "CODE",
         Kind::Email => "EMAIL",

@@ -4,15 +4,20 @@ mod forward;
 
 use crate::{
     client::{
+        access::Access,
         api::Api,
         event_feed::{Event, Feed, Server},
     },
     commands::{
         collection,
+        days::{self, Whose},
         group::{Group, with_examples},
         session::Session,
     },
-    config::values::{self, Since},
+    config::{
+        values,
+        when::{self, When},
+    },
     failure::Failure,
     output::{self, Output, columns::NOTHING, style},
     text::tsv_cell,
@@ -88,8 +93,8 @@ fn command() -> Command {
             Arg::new("since")
                 .long("since")
                 .value_name("TIME")
-                .value_parser(values::since)
-                .help("Start with events since this time (RFC 3339), or how long ago, such as 2h [default: now]"),
+                .value_parser(when::since)
+                .help("Start with events since this time (RFC 3339), this day, such as today, or how long ago, such as 2h [default: now]"),
         )
         .arg(
             Arg::new("print_secret")
@@ -115,7 +120,7 @@ struct Listener {
     out: Output,
     organization: String,
     kinds: Vec<String>,
-    since: Option<Since>,
+    since: Option<When>,
     target: Option<(Url, String)>,
     counts: Arc<Counts>,
 }
@@ -130,13 +135,20 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         Some(url) => Some((url.clone(), forward::signing_secret()?)),
         None => None,
     };
+    // A duration counts from the present time of the server.
+    let since = match matches.get_one::<When>("since") {
+        Some(day @ (When::Day(_) | When::FromToday(_))) => {
+            Some(When::Text(days::time(day, &Whose::of(Access::Operator, matches), session)?))
+        }
+        other => other.cloned(),
+    };
     let counts = Arc::new(Counts::default());
     let listener = Listener {
         api: session.api.clone(),
         out: session.out.clone(),
         organization: session.organization(matches)?.to_owned(),
         kinds: matches.get_many::<String>("event").into_iter().flatten().cloned().collect(),
-        since: matches.get_one::<Since>("since").cloned(),
+        since,
         target,
         counts: Arc::clone(&counts),
     };

@@ -13,7 +13,7 @@ use crate::{
         names::LookUp,
         pages::{MAX_LIMIT, each_object},
     },
-    config::settings::Settings,
+    config::{settings::Settings, when::Days},
     failure::Failure,
     output::{
         Output, columns,
@@ -39,12 +39,14 @@ pub(crate) struct Session {
     pub(crate) settings: Settings,
     /// The id of the organization that the command line names; a command takes one organization at most.
     organization: OnceCell<String>,
+    /// Where the days that the command line names begin and end, once that is known.
+    pub(crate) days: OnceCell<Days>,
 }
 
 impl Session {
     /// A session that has sent nothing.
     pub(crate) fn new(api: Api, out: Output, settings: Settings) -> Self {
-        Self { api, out, settings, organization: OnceCell::new() }
+        Self { api, out, settings, organization: OnceCell::new(), days: OnceCell::new() }
     }
 
     /// Id of the organization from `--organization`, the environment or the profile, in this order.
@@ -202,7 +204,9 @@ pub(crate) fn api(settings: &Settings, matches: &ArgMatches) -> Api {
     let timeout = matches.get_one::<Duration>("timeout").copied().unwrap_or(Duration::from_secs(30));
     let secrets = Secrets { api_key: settings.api_key.clone(), admin_token: settings.admin_token.clone() };
     let trace = if matches.get_flag("debug") { Trace::On } else { Trace::Off };
-    Api::new(settings.base_url.value.clone(), timeout, secrets).chosen_by(settings.base_url.origin.clone()).traced(trace)
+    Api::new(settings.base_url.value.clone(), timeout, secrets)
+        .chosen_by(settings.base_url.origin.clone())
+        .traced(trace)
 }
 
 /// Whether `is` returns true for any object of an operator's list. Reads up to [`MAX_PAGES`] pages, newest first.

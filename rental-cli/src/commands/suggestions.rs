@@ -11,6 +11,7 @@ use crate::{
         names::LookUp,
         session::Session,
     },
+    config::values,
     failure::Failure,
     output::{
         print,
@@ -86,6 +87,13 @@ pub(super) fn command(spec: &'static ResourceSpec, examples: &[&str]) -> Command
                 .action(ArgAction::SetTrue)
                 .help("Attach the clear suggestions; never changes a decision of a person"),
         )
+        .arg(
+            Arg::new("limit")
+                .long("limit")
+                .value_name("N")
+                .value_parser(values::count)
+                .help("How many to look at, the newest first [default: all]"),
+        )
         .arg(fields::columns_among(MEMBERS.into_iter().chain(NAMED.map(|(name, ..)| name))));
     with_examples(command, examples)
 }
@@ -104,6 +112,9 @@ pub(super) fn release(spec: &'static ResourceSpec, matches: &ArgMatches, session
     let request = Request::post(Access::Operator, &[spec.plural, &id, "release"], None);
     session.object(&request.with_idempotency_key(chosen_key(matches))).map(drop)
 }
+
+/// Most suggestions of a page.
+const MAX_LIMIT: u64 = 100;
 
 /// Number of suggestions by verdict.
 #[derive(Default)]
@@ -128,8 +139,10 @@ pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &S
     let mut names = LookUp::new(&session.api, Access::Organization);
     let mut mentions = Mentions::new(&session.api);
     let mut progress = Progress::count(None, &format!("{} looked at", spec.plural));
+    let limit = matches.get_one::<u32>("limit").map(|limit| u64::from(*limit));
     loop {
-        let page = Page::read(&session.send(&request(&path, attach, cursor.as_deref()))?)?;
+        let size = limit.map_or(MAX_LIMIT, |limit| (limit - shown.rows).min(MAX_LIMIT));
+        let page = Page::read(&session.send(&request(&path, attach, size, cursor.as_deref()))?)?;
         find_names(&page, &mut names, session)?;
         if session.out.is_terminal() && !session.out.json {
             mentions.learn(reasons(&page)?.iter().map(String::as_str));
@@ -137,28 +150,33 @@ pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &S
         progress.hidden_while(|| show(&page, &mut tally, &mut shown, (session, &names, &mentions)))?;
         progress.at(shown.rows);
         cursor = next_page(page.has_more, page.next_cursor, cursor.as_deref())?;
-        if cursor.is_none() {
+        if cursor.is_none() || limit.is_some_and(|limit| limit <= shown.rows) {
             break;
         }
     }
     progress.finish();
     if session.out.json {
-        session.out.json_objects(&shown.json, None)?;
+        session.out.json_objects(&shown.json, cursor.as_deref())?;
     }
     let Tally { clear, unclear, nobody, attached } = tally;
     let done = if attach { format!("; {attached} attached") } else { String::new() };
-    session.out.note(&format!("{clear} clear, {unclear} unclear, {nobody} with nobody{done}"));
+    let rest = if cursor.is_some() { "; there are more: omit --limit" } else { "" };
+    session.out.note(&format!("{clear} clear, {unclear} unclear, {nobody} with nobody{done}{rest}"));
     Ok(())
 }
 
-fn request(path: &[&str], attach: bool, cursor: Option<&str>) -> Request {
+fn request(path: &[&str], attach: bool, size: u64, cursor: Option<&str>) -> Request {
     if attach {
         let after = cursor.map(|cursor| format!(",\"starting_after\":{}", JsonText::string(cursor).as_str()));
-        return Request::post(Access::Operator, path, Some(format!("{{\"limit\":100{}}}", after.unwrap_or_default())));
+        return Request::post(
+            Access::Operator,
+            path,
+            Some(format!("{{\"limit\":{size}{}}}", after.unwrap_or_default())),
+        );
     }
     let after = cursor.map(|cursor| ("starting_after".to_owned(), cursor.to_owned()));
     Request::get(Access::Operator, path)
-        .with_query([("limit".to_owned(), "100".to_owned())].into_iter().chain(after).collect())
+        .with_query([("limit".to_owned(), size.to_string())].into_iter().chain(after).collect())
 }
 
 /// The columns that are shown.

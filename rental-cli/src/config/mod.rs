@@ -5,3 +5,4 @@ pub(crate) mod private_file;
 pub(crate) mod profiles;
 pub(crate) mod settings;
 pub(crate) mod values;
+pub(crate) mod when;

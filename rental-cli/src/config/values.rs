@@ -1,6 +1,5 @@
 //! Parsers of values in flags, variables and profiles: ids, durations, times, URLs, idempotency keys.
 
-use rental_core::value::Timestamp;
 use reqwest::{Url, header::HeaderValue};
 use std::time::Duration;
 
@@ -52,24 +51,6 @@ fn duration_like(text: &str, examples: &str) -> Result<Duration, String> {
     // The text has digits only, so parsing fails on overflow only.
     let whole = count.parse::<u64>().ok().and_then(|count| count.checked_mul(seconds)).map(Duration::from_secs);
     whole.filter(|whole| *whole <= LONGEST).ok_or_else(|| "longer than 100 years".into())
-}
-
-/// A time in the past.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum Since {
-    /// An RFC 3339 time, as typed.
-    At(String),
-    /// A duration before now.
-    Ago(Duration),
-}
-
-/// Parses a time or a duration before now: `2026-05-05T09:30:00Z`, `2h`.
-pub(crate) fn since(text: &str) -> Result<Since, String> {
-    if Timestamp::parse_bound(text).is_some() {
-        return Ok(Since::At(text.to_owned()));
-    }
-    let form = "write a time like 2026-05-05T09:30:00Z, or how long ago like 30m, 2h or 7d";
-    duration(text).map(Since::Ago).map_err(|_| Timestamp::no_zone(text).unwrap_or_else(|| form.to_owned()))
 }
 
 /// Parses a time-out from 1 second to 1 hour.
@@ -152,19 +133,6 @@ mod tests {
             assert_eq!(duration(text), Err("longer than 100 years".into()), "{text}");
         }
         assert!(timeout("0s").is_err() && timeout("61m").is_err() && timeout("1h").is_ok());
-    }
-
-    #[test]
-    fn since_is_a_time_or_how_long_ago() {
-        for text in ["2026-05-05T09:30:00Z", "2026-05-05T09:30:00.123456+02:00"] {
-            assert_eq!(since(text), Ok(Since::At(text.into())));
-        }
-        assert_eq!(since("2h"), Ok(Since::Ago(Duration::from_secs(7200))));
-        for text in ["", "yesterday", "2026-05-05", "2", "-2h", "99999d"] {
-            assert!(since(text).is_err_and(|problem| problem.contains("how long ago")), "{text}");
-        }
-        let zoneless = since("2026-05-05T09:30:00").unwrap_err();
-        assert!(zoneless.contains("has no time zone; write 2026-05-05T09:30:00Z"), "{zoneless}");
     }
 
     #[test]

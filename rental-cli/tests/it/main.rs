@@ -14,6 +14,7 @@ mod config;
 #[cfg(test)]
 mod confirming;
 #[cfg(test)]
+mod days;
 mod details;
 #[cfg(test)]
 mod doctor;

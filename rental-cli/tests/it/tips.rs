@@ -25,8 +25,25 @@ fn a_word_of_another_program_leads_to_the_command() {
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{line:?}");
         assert!(ran.stderr.contains(&format!("similar subcommand exists: '{meant}'")), "{line:?}: {}", ran.stderr);
     }
-    let ran = Ran::of(&mut cli(&["vehicles", "rm", "1"]));
-    assert!(ran.code == Some(2) && !ran.stderr.contains("similar"), "vehicles are not deleted: {}", ran.stderr);
+}
+
+#[test]
+fn what_does_not_exist_leads_to_what_to_do_instead() {
+    for (line, tip) in [
+        (&["vehicles", "rm", "1"][..], "rental-cli vehicles update PLATE --status unavailable"),
+        (&["rentals", "delete", "B1"], "rental-cli rentals update BOOKING --status CANCELLED"),
+        (&["rentals", "update", "B1", "--cancel"], "rental-cli rentals update BOOKING --status CANCELLED"),
+        (&["--json", "customers", "Delete", "ada@example.com"], "rental-cli customers erase EMAIL"),
+        (&["api-keys", "delete", "1"], "'revoke'"),
+    ] {
+        let ran = Ran::of(&mut cli(line));
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{line:?}");
+        assert!(ran.stderr.contains(tip), "{line:?}: {}", ran.stderr);
+    }
+    let ran = Ran::of(&mut cli(&["rentals", "update", "B1", "--notes", "x"]));
+    assert!(ran.code == Some(2) && !ran.stderr.contains("'-- --notes'"), "{}", ran.stderr);
+    let ran = Ran::of(&mut cli(&["vehciles", "list"]));
+    assert!(ran.stderr.contains("similar subcommand exists: 'vehicles'\n"), "{}", ran.stderr);
 }
 
 #[test]

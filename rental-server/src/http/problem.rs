@@ -170,7 +170,9 @@ fn class(problem: &Problem) -> Class {
         Problem::BodyBroken => (StatusCode::BAD_REQUEST, REQUEST, "body_invalid_json"),
         Problem::ExportRequired(_) => (StatusCode::CONFLICT, REQUEST, "export_required"),
         Problem::FileRefused(_) => (StatusCode::BAD_REQUEST, REQUEST, "file_refused"),
-        Problem::TaskFailing(_) | Problem::NotReady { .. } | Problem::Crowded => (StatusCode::SERVICE_UNAVAILABLE, API, "service_unavailable"),
+        Problem::TaskFailing(_) | Problem::NotReady { .. } | Problem::Crowded => {
+            (StatusCode::SERVICE_UNAVAILABLE, API, "service_unavailable")
+        }
         Problem::StoreUpgrading => (StatusCode::SERVICE_UNAVAILABLE, API, "store_upgrading"),
     }
 }

@@ -81,7 +81,8 @@ fn retention(kept: Retention) -> Value {
 
 fn schema() -> Value {
     let flag = || json!({"type": "boolean"});
-    let mut reason = text("Why writes cannot be served, such as the database that does not answer; null if they can be.");
+    let mut reason =
+        text("Why writes cannot be served, such as the database that does not answer; null if they can be.");
     reason["type"] = json!(["string", "null"]);
     let mut bytes = shapes::at_least(0);
     bytes["type"] = json!(["integer", "null"]);

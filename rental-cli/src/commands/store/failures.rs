@@ -29,9 +29,10 @@ pub(super) fn store_failure(place: &dyn Place, error: StoreError) -> Failure {
     let is_file = place.file().is_some();
     let (kind, hint) = match &error {
         // An empty file has nothing to look at.
-        StoreError::DamagedStore(text) if text.contains(EMPTY) => {
-            ("damaged", "restore a backup with `rental-cli store restore`, or remove the file to begin with a new store")
-        }
+        StoreError::DamagedStore(text) if text.contains(EMPTY) => (
+            "damaged",
+            "restore a backup with `rental-cli store restore`, or remove the file to begin with a new store",
+        ),
         StoreError::Damaged(_) | StoreError::DamagedStore(_) | StoreError::Unreadable(_) if is_file => (
             "damaged",
             "`rental-cli store check` has details; `rental-cli store repair` keeps what can be read; or restore a backup with `rental-cli store restore`",

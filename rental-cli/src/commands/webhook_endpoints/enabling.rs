@@ -2,8 +2,8 @@
 
 use crate::{
     client::{access::Access, request::Request},
-    commands::{collection::since, json_text::JsonText, session::Session},
-    config::values,
+    commands::{days, json_text::JsonText, session::Session},
+    config::when,
     failure::Failure,
     output::record::next_page,
 };
@@ -17,9 +17,9 @@ pub(super) fn add_flags(enable: Command) -> Command {
     let time = Arg::new("all_disabled_since")
         .long("all-disabled-since")
         .value_name("TIME")
-        .value_parser(values::since)
+        .value_parser(when::since)
         .conflicts_with_all(["id", "idempotency_key"])
-        .help("Enable all endpoints that failures disabled since a time (RFC 3339, or how long ago, such as 2h)");
+        .help("Enable all endpoints that failures disabled since a time (RFC 3339, a day, such as today, or how long ago, such as 2h)");
     let dry_run = Arg::new("dry_run")
         .long("dry-run")
         .action(ArgAction::SetTrue)
@@ -40,7 +40,7 @@ struct Enabling {
 
 /// Enables the endpoints, if the flags ask for it; false if they name one endpoint instead.
 pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<bool, Failure> {
-    let Some(since) = since(matches, "all_disabled_since") else { return Ok(false) };
+    let Some(since) = days::since(matches, "all_disabled_since", session)? else { return Ok(false) };
     let dry_run = matches.get_flag("dry_run");
     let (mut examined, mut enabled) = (0, Vec::new());
     let ended = pages(&since, dry_run, session, |page| {

@@ -185,9 +185,8 @@ fn the_tolls_until_a_late_return_are_those_of_who_had_the_vehicle() {
     let late = made(days(-9, -4), "ACTIVE");
     let next = made(days(-4, 3), "APPROVED");
     let [over, forgotten] = [made(days(-90, -80), "COMPLETED"), made(days(-70, -60), "ACTIVE")];
-    let change = |rental: &str, status| {
-        organization.patch(&format!("/v1/rentals/{rental}"), &json!({"status": status})).ok()
-    };
+    let change =
+        |rental: &str, status| organization.patch(&format!("/v1/rentals/{rental}"), &json!({"status": status})).ok();
     assert_eq!(change(&forgotten, "COMPLETED")["completed_at"], Value::Null, "nobody brings a vehicle back so late");
     assert_eq!(change(&over, "COMPLETED")["completed_at"], Value::Null, "it was typed in when it was over");
     assert!(change(&late, "COMPLETED")["completed_at"].as_str() >= Some(&now.to_string()));

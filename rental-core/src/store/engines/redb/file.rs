@@ -2,13 +2,12 @@
 
 use super::{
     format::{HEAD, stated_len},
-    holder,
-    row,
+    holder, row,
     tables::{META, ROWS, unavailable},
     version,
     watched::{Failure, Watch, Watched},
 };
-use crate::store::{Absent, archive, Record, SCHEMA_VERSION, StoreError, marks, needs_upgrade, versioned};
+use crate::store::{Absent, Record, SCHEMA_VERSION, StoreError, archive, marks, needs_upgrade, versioned};
 use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, backends::FileBackend};
 use rustix::{
     fs::{Advice, fadvise},
@@ -137,12 +136,12 @@ fn other_kind(path: &Path) -> Option<&'static str> {
     let is_text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~' | 0x80..);
     match head.as_slice() {
         [] => None,
-        head if head.starts_with(archive::MAGIC) => {
-            Some("a backup (`rental-cli store restore` makes a store of it)")
-        }
+        head if head.starts_with(archive::MAGIC) => Some("a backup (`rental-cli store restore` makes a store of it)"),
         head if head.starts_with(b"SQLite format 3\0") => Some("a database of SQLite"),
         head if head.starts_with(b"PK\x03\x04") => Some("a zip file, such as a spreadsheet"),
-        head if head.iter().all(is_text) && (head.contains(&b'\n') || std::str::from_utf8(head).is_ok()) => Some("a text file, such as CSV or JSON"),
+        head if head.iter().all(is_text) && (head.contains(&b'\n') || std::str::from_utf8(head).is_ok()) => {
+            Some("a text file, such as CSV or JSON")
+        }
         _ => None,
     }
 }
