@@ -2,23 +2,24 @@
 
 use rental_core::{
     imports::statements::{Failed, Mapping, Reader, Row, Settings, TOLLS, TollRow},
-    value::Currency,
+    value::{Currency, Zone},
 };
 use std::io::Read;
 
 /// A mapping that uses every member.
 const MAPPING: &str = r#"{"agency": {"column": "agency"}, "time_zone": "America/Chicago", "date_order": "dmy",
-    "charges": "positive", "skip": {"column": "type", "values": ["payment"]}, "columns": {"date": "date", "time": "time",
-    "tag_or_plate": "tag", "plate_state": "state", "plaza": ["exit", "entry"], "amount": "amount"}}"#;
+    "encoding": "windows-1252", "charges": "positive", "skip": {"column": "type", "values": ["payment"]}, "columns": {"date": "date", "time": "time",
+    "tag_or_plate": "tag", "plate_state": "state", "plaza": {"join": ["exit", "entry"]},
+    "amount": {"sum": ["amount", "tax"]}}}"#;
 
 /// The first byte chooses the format (or the mapping) and how much is read at once; the rest is the file.
 pub fn check(data: &[u8]) {
     let Some((first, file)) = data.split_first() else { return };
-    let mapping = Mapping::parse(MAPPING).expect("it is a mapping");
+    let mapping = Mapping::parse(MAPPING, &TOLLS).expect("it is a mapping");
     let which = usize::from(*first) % (TOLLS.formats.len() + 1);
     let format = TOLLS.formats.get(which).map(|(name, _)| *name);
     let mapping = format.is_none().then_some(&mapping);
-    let settings = Settings { currency: crate::import_tolls::currency(*first), zone: None };
+    let settings = Settings { currency: crate::import_tolls::currency(*first), zone: None, home: Zone::NEW_YORK };
     let whole = all(Reader::<_, TollRow>::open(file, format, mapping, &settings));
     let pieces = all(Reader::<_, TollRow>::open(Pieces(file, usize::from(*first)), format, mapping, &settings));
     assert_eq!(whole, pieces, "read at once and in pieces");
@@ -30,6 +31,7 @@ pub fn check(data: &[u8]) {
         match row {
             Row::Record(toll) => bounded(&toll),
             Row::Skipped(why, _) => assert!(!why.is_empty()),
+            Row::Section(why) => assert!(!why.is_empty() && why.len() < 2_000, "{why}"),
             Row::Invalid(why, _) => assert!(!why.is_empty() && why.len() < 1_000, "{why}"),
         }
     }

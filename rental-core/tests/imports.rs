@@ -1,5 +1,7 @@
 //! Statements and lists in the shapes of real ones, field by field; what is refused; and what holds for any bytes.
 
+#[path = "imports/described.rs"]
+mod described;
 #[path = "imports/page.rs"]
 mod page;
 #[path = "imports/properties.rs"]
@@ -16,7 +18,9 @@ use rental_core::imports::statements::{
 };
 use std::io::Read;
 
-pub(crate) const SETTINGS: Settings = Settings { currency: rental_core::value::Currency::USD, zone: None };
+/// Those of an organization in New York.
+pub(crate) const SETTINGS: Settings =
+    Settings { currency: rental_core::value::Currency::USD, zone: None, home: rental_core::value::Zone::NEW_YORK };
 
 /// The bytes of a fixture.
 #[track_caller]
@@ -78,6 +82,7 @@ pub(crate) fn line<T>((number, row): &(u64, Row<T>), fields: fn(&T) -> Vec<Optio
             format!("{number}|{}", shown.collect::<Vec<_>>().join("|"))
         }
         Row::Skipped(why, _) => format!("{number} skipped: {why}"),
+        Row::Section(why) => format!("{number} section: {why}"),
         Row::Invalid(why, _) => format!("{number} invalid: {why}"),
     }
 }

@@ -14,7 +14,7 @@ use crate::{
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{
-    imports::statements::{DEFAULT_ISSUER, Kind, Parameter},
+    imports::statements::{DEFAULT_ISSUER, Kind},
     resources::organization,
 };
 use std::{
@@ -32,6 +32,7 @@ const MOST_SKEW: Duration = Duration::from_secs(5);
 /// End of the help of every import.
 pub(super) const EXIT: &str = "\
 Invalid rows are skipped and counted as `invalid`; all other rows are imported, and the exit code is 0.
+When every row is invalid, nothing is imported and the exit code is 6.
 The first 20 invalid rows are shown on stderr; --json lists up to 1000.
 If the server rejects the whole file, nothing is imported and the exit code is 6.";
 
@@ -64,21 +65,19 @@ pub(super) fn command(kind: &Kind, examples: &[&str]) -> Command {
     let format = text("format", "NAME").help(format!("Format of the file: {} [default: the first]", names.join(", ")));
     let format = candidates::words(format, names);
     let zone = text("time-zone", "ZONE")
-        .help("Time zone of local times in the file, such as America/Chicago [default: the format's]");
-    let own = match kind.parameter {
-        Parameter::Mapping => text("mapping", "FILE")
-            .value_parser(clap::value_parser!(PathBuf))
-            .conflicts_with("format")
-            .help("JSON file that maps columns to fields, for agencies without a format"),
-        Parameter::Issuer => {
-            text("issuer", "NAME").help(format!("Issuer of the summons numbers [default: {DEFAULT_ISSUER}]"))
-        }
-    };
+        .help("Time zone of local times in the file, such as America/Chicago [default: the format's or mapping's, else the organization's]");
+    let mapping = text("mapping", "FILE")
+        .value_parser(clap::value_parser!(PathBuf))
+        .conflicts_with("format")
+        .help("JSON file that describes the file of an agency or city without a format");
+    let issuer = text("issuer", "NAME")
+        .help(format!("Issuer of the summons numbers [default: the format's or mapping's, else {DEFAULT_ISSUER}]"));
     let command = Command::new("import")
         .about(format!("Import {} (operator)", kind.file))
         .arg(collection::organization("Organization that owns the vehicles"))
         .arg(file("File to import, or - for stdin"))
-        .args([format, own, zone, dry_run()])
+        .args([format, mapping, zone, dry_run()])
+        .args(kind.has_issuer.then_some(issuer))
         .arg(fields::columns_among(SUMMARY))
         .after_help(EXIT);
     with_examples(command, examples)
@@ -94,13 +93,11 @@ pub(super) fn dry_run() -> Arg {
 
 pub(super) fn run(kind: &Kind, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let mut query = Vec::new();
-    let own = (kind.parameter == Parameter::Issuer).then_some("issuer");
+    let own = kind.has_issuer.then_some("issuer");
     for name in ["format", "time-zone"].into_iter().chain(own) {
         query.extend(matches.get_one::<String>(name).map(|value| (name.replace('-', "_"), value.clone())));
     }
-    if kind.parameter == Parameter::Mapping
-        && let Some(path) = matches.get_one::<PathBuf>("mapping")
-    {
+    if let Some(path) = matches.get_one::<PathBuf>("mapping") {
         query.push(("mapping".to_owned(), mapping(path)?));
     }
     let media = match matches.get_one::<PathBuf>("file").and_then(|path| path.extension()) {
@@ -114,6 +111,7 @@ pub(super) fn run(kind: &Kind, matches: &ArgMatches, session: &Session) -> Resul
 fn mapping(path: &Path) -> Result<String, Failure> {
     let text =
         private_file::read(path).map_err(|error| Failure::Io { doing: format!("read {}", path.display()), error })?;
+    let text = text.trim_start_matches('\u{feff}').to_owned();
     // Invalid JSON is sent unchanged: the server explains the error.
     Ok(serde_json::from_str::<serde_json::Value>(&text).map_or(text, |value| value.to_string()))
 }
@@ -140,9 +138,18 @@ pub(super) fn send(
     let began = edge::time_ago(MOST_SKEW);
     let json = upload::send(&session.api, &request, &source, media)?;
     show(&json, currency.as_deref(), session)?;
+    let summary = Record::read(&json)?;
+    let (received, invalid) = (summary.text("received"), summary.text("invalid"));
+    if received == invalid && received.as_deref().is_some_and(|received| received != "0") {
+        return Err(Failure::Unsuccessful {
+            kind: "every_row_invalid",
+            problem: "no row was imported, because every row of the file is invalid".into(),
+            hint: "correct what the messages name, then import the file again",
+        });
+    }
     let dry_run = matches.get_flag("dry-run");
     let of_statement = words.len() == 2 && !dry_run && !session.out.json;
-    if of_statement && Record::read(&json)?.text("updated").is_some_and(|updated| updated != "0") {
+    if of_statement && summary.text("updated").is_some_and(|updated| updated != "0") {
         let group = words.first().copied().unwrap_or_default();
         session.out.note(&format!(
             "created and updated ones, the latest change last: rental-cli {group} list --updated-gte {began} --columns updated_at,id,created_at"

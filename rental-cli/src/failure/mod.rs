@@ -97,6 +97,7 @@ impl Failure {
             Self::AlreadyExists { .. } => 6,
             Self::ErrorResponse(response) => response.exit_code(),
             Self::Unsuccessful { kind: "not_found", .. } => 3,
+            Self::Unsuccessful { kind: "every_row_invalid", .. } => 6,
             Self::Unreadable(_) | Self::Unsuccessful { .. } => 1,
             Self::Io { error, .. } if error.kind() == io::ErrorKind::BrokenPipe => 0,
             Self::Io { .. } => 1,

@@ -170,7 +170,7 @@ impl Counts {
     }
 
     /// Lists a row that a person should review.
-    pub(crate) fn add_review(&mut self, row: u64, message: String) {
+    pub fn add_review(&mut self, row: u64, message: String) {
         list(&mut self.review, &mut self.review_omitted, RowError { row, message });
     }
 

@@ -1,7 +1,7 @@
 //! The page for operators says what the readers do.
 
 use crate::{SETTINGS, TOLL_FORMATS, VIOLATION_FORMATS, read_tolls};
-use rental_core::imports::statements::{Mapping, Row};
+use rental_core::imports::statements::{Mapping, Row, TOLLS};
 
 fn page() -> String {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/imports.md");
@@ -19,7 +19,7 @@ fn the_page_names_every_format() {
 fn the_mapping_of_the_page_reads_a_file() {
     let page = page();
     let (_, rest) = page.split_once("```json\n").expect("an example");
-    let mapping = Mapping::parse(rest.split_once("```").expect("its end").0).expect("a mapping");
+    let mapping = Mapping::parse(rest.split_once("```").expect("its end").0, &TOLLS).expect("a mapping");
     let file = "Trans ID,Transaction Date,Transaction Time,Exit Plaza,Entry Plaza,Tag/Plate,State,Amount,Transaction Type\n\
                 1,6/3/2026,8:20 PM,,North,ABC 123,TX,$1.50,Toll\n2,6/3/2026,8:20 PM,,,,,$20,OPENING BALANCE\n\
                 3,6/3/2026,8:20 PM,,,,,$20,Credit Card Payment\n";

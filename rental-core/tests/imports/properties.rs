@@ -4,7 +4,7 @@ use crate::{
     SETTINGS, TOLL_FORMATS, VIOLATION_FORMATS, fixture, read_tolls, read_violations, refusal, tolls, violations,
 };
 use proptest::prelude::*;
-use rental_core::imports::statements::{Failed, Mapping, Row, Settings};
+use rental_core::imports::statements::{Failed, Mapping, Row, TOLLS};
 use std::io::{self, Read};
 
 const FIXTURES: [(&str, &str); 12] = [
@@ -82,7 +82,7 @@ proptest! {
 
     #[test]
     fn no_text_makes_a_mapping_panic(text in "\\PC{0,80}") {
-        let _ = Mapping::parse(&text);
+        let _ = Mapping::parse(&text, &TOLLS);
     }
 
     #[test]
@@ -237,14 +237,8 @@ fn an_error_of_the_reader_is_passed_on_and_ends_the_rows() {
             if self.0.is_empty() { Err(io::Error::other("disk")) } else { self.0.read(into) }
         }
     }
-    let head = format!("agency,amount,plate\n{}", "A,1,P\n".repeat(2_000));
-    let mut reader = tolls(
-        Broken(head.as_bytes()),
-        None,
-        None,
-        &Settings { currency: rental_core::value::Currency::USD, zone: None },
-    )
-    .unwrap();
+    let head = format!("agency,amount,plate\n{}", "A,1,P\n".repeat(20_000));
+    let mut reader = tolls(Broken(head.as_bytes()), None, None, &SETTINGS).unwrap();
     assert!(reader.by_ref().any(|row| matches!(row, Err(Failed::Read(error)) if error.to_string() == "disk")));
     assert!(reader.next().is_none());
 }

@@ -2,7 +2,7 @@
 
 use crate::{SETTINGS, compare, fixture, line, read_tolls};
 use rental_core::{
-    imports::statements::{Mapping, Row, Settings, TollRow},
+    imports::statements::{Mapping, Row, Settings, TOLLS, TollRow},
     value::Zone,
 };
 
@@ -190,7 +190,7 @@ fn sunpass_has_a_column_for_debits_and_one_for_credits() {
 
 #[test]
 fn a_mapping_reads_the_file_of_any_other_agency() {
-    let mapping = Mapping::parse(std::str::from_utf8(&fixture("autoexpreso.json")).unwrap()).unwrap();
+    let mapping = Mapping::parse(std::str::from_utf8(&fixture("autoexpreso.json")).unwrap(), &TOLLS).unwrap();
     check(
         "autoexpreso.csv",
         None,
@@ -210,11 +210,13 @@ fn a_mapping_may_name_a_column_for_the_agency_and_several_for_a_field() {
     let mapping = Mapping::parse(
         r#"{"agency": {"column": "Toll Road"}, "columns": {"occurred_at": "When", "plaza": ["Exit", "Entry"],
             "tag_or_plate": "Tag", "plate_state": "State", "debit": "Debit"}, "date_order": "mdy"}"#,
+        &TOLLS,
     )
     .unwrap();
     let settings = Settings {
         currency: rental_core::value::Currency::parse("JPY").unwrap(),
         zone: Zone::parse("America/Chicago"),
+        ..SETTINGS
     };
     let file = b"Toll Road;When;Exit;Entry;Tag;State;Debit;Memo\nTxTag;06/03/26 8:20 PM;-;North;nb-123;US-TX;4;x\n";
     let rows = read_tolls(file, None, Some(&mapping), &settings).unwrap();

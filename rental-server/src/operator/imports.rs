@@ -24,7 +24,7 @@ use rental_core::{
         Counts, Overlay, RowOutcome,
         organization::{HEAD_LINES, Importer, Lines, inspect},
         recording::{CHUNK, Importable, Options, Recorder},
-        statements::{Failed, Kind, Mapping, Parameter, Reader, Row, Settings, StatementRow},
+        statements::{Failed, Kind, Mapping, Reader, Row, Settings, StatementRow},
     },
     request::page,
     resources::{organization::Organization, to_json},
@@ -54,7 +54,10 @@ const TRIAL_CACHE: usize = 32 << 20;
 #[derive(Debug, Default)]
 struct Asked {
     format: Option<String>,
+    /// The mapping that was sent.
     mapping: Option<Mapping>,
+    /// The mapping that was sent, or that of the format.
+    described: Option<Mapping>,
     zone: Option<Zone>,
     issuer: Option<Name>,
     dry_run: bool,
@@ -139,9 +142,9 @@ async fn run(
 impl Asked {
     /// Reads the parameters of a kind of statement; without a kind, those of an export.
     fn parse(query: &str, kind: Option<&Kind>) -> Result<Self, Error> {
-        let known: &[&str] = match kind.map(|kind| kind.parameter) {
-            Some(Parameter::Mapping) => &["format", "mapping", "time_zone", "dry_run"],
-            Some(Parameter::Issuer) => &["format", "time_zone", "issuer", "dry_run"],
+        let known: &[&str] = match kind.map(|kind| kind.has_issuer) {
+            Some(false) => &["format", "mapping", "time_zone", "dry_run"],
+            Some(true) => &["format", "mapping", "time_zone", "issuer", "dry_run"],
             None => &["dry_run"],
         };
         let (mut asked, mut errors) = (Self::default(), FieldErrors::default());
@@ -155,8 +158,8 @@ impl Asked {
                     refuse(&format!("must be one of {}{near}", names.collect::<Vec<_>>().join(", ")));
                 }
                 "format" => asked.format = Some(value),
-                "mapping" => match Mapping::parse(&value) {
-                    Ok(mapping) => asked.mapping = Some(mapping),
+                "mapping" => match kind.map(|kind| Mapping::parse(&value, kind)).transpose() {
+                    Ok(mapping) => asked.mapping = mapping,
                     Err(rule) => refuse(&format!("is no mapping of columns: {rule}")),
                 },
                 "time_zone" => match Zone::parse(&value) {
@@ -176,6 +179,15 @@ impl Asked {
         }
         if asked.format.is_some() && asked.mapping.is_some() {
             errors.push(FieldError::new("mapping", FieldCode::Invalid, "cannot be given together with `format`"));
+        }
+        let of_format = |name: &String| kind.and_then(|kind| kind.described(name));
+        asked.described = asked.mapping.clone().or_else(|| asked.format.as_ref().and_then(of_format));
+        let has_issuer = kind.is_some_and(|kind| kind.has_issuer);
+        let issuer = || asked.described.as_ref().and_then(Mapping::issuer).filter(|_| has_issuer).cloned();
+        asked.issuer = asked.issuer.or_else(issuer);
+        if asked.mapping.is_some() && asked.issuer.is_none() && has_issuer {
+            let rule = "is missing: who numbered the summonses; name it here or as `issuer` in the mapping";
+            errors.push(FieldError::new("issuer", FieldCode::Missing, rule));
         }
         errors.or(asked)
     }
@@ -250,7 +262,8 @@ impl Import {
             Some((_, trial)) => Arc::new(Overlay::new(Arc::clone(&self.store), Arc::clone(trial))),
             None => Arc::clone(&self.store),
         };
-        let options = Options { dry_run: self.asked.dry_run, issuer: self.asked.issuer.as_ref() };
+        let keeps_amounts = self.asked.described.as_ref().is_some_and(|mapping| !mapping.replaces());
+        let options = Options { dry_run: self.asked.dry_run, issuer: self.asked.issuer.as_ref(), keeps_amounts };
         let mut recorder = Recorder::<T>::new(store.as_ref(), &edge::Clock, &self.organization, options);
         let recorded = self.record_rows(&mut recorder, file, progress);
         self.note(&mut recorder.damaged);
@@ -263,7 +276,8 @@ impl Import {
         mut file: File,
         progress: &mut Progress,
     ) -> Result<(), Problem> {
-        let settings = Settings { currency: self.organization.default_currency, zone: self.asked.zone };
+        let Organization { default_currency: currency, time_zone: home, .. } = self.organization;
+        let settings = Settings { currency, zone: self.asked.zone, home };
         let (format, mapping) = (self.asked.format.as_deref(), self.asked.mapping.as_ref());
         let open = |file| Reader::<_, T::Row>::open(BufReader::new(file), format, mapping, &settings).map_err(refused);
         let mut of = 0;
@@ -277,6 +291,7 @@ impl Import {
             match row.map_err(refused)? {
                 (number, Row::Record(row)) => chunk.push((number, row)),
                 (number, Row::Skipped(_, sum)) => recorder.counts.add(number, RowOutcome::Skipped, sum),
+                (number, Row::Section(why)) => recorder.counts.add_review(number, why),
                 (number, Row::Invalid(why, sum)) => recorder.counts.add(number, RowOutcome::Invalid(why), sum),
             }
             if chunk.len() == CHUNK {

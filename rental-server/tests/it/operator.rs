@@ -10,6 +10,7 @@ mod credits;
 mod deletion;
 mod drafts;
 mod erased_in_imports;
+mod formats;
 mod imports;
 mod leads;
 pub(crate) mod listener;

@@ -2,7 +2,7 @@
 
 use super::{
     importable::Importable,
-    recorder::{CHUNK, Compared, MAX_ATTEMPTS, Recorder, contended},
+    recorder::{CHUNK, Claim, Compared, MAX_ATTEMPTS, PARTS, Recorder, contended},
 };
 use crate::{
     error::Error,
@@ -233,6 +233,14 @@ impl<T: Importable> Recorder<'_, T> {
                 return Ok(true);
             }
         };
+        if self.options.keeps_amounts
+            && let Some(stated) = stated
+            && let Some(known) = other_amount::<T>(stated, earlier, claim.as_ref())
+        {
+            chunk.outcomes.push((number, RowOutcome::Duplicate, row.sum()));
+            chunk.review.push((number, part_message(stated, known)));
+            return Ok(true);
+        }
         let is_told_by_day = object.is_told_by_day();
         if is_told_by_day && (earlier.is_some() || self.told_by_day.contains(&key)) {
             chunk.review.push((number, equal_message()));
@@ -352,6 +360,24 @@ fn older_message(older: Money, newer: Money) -> String {
     format!(
         "states {older} for the number of a row above it, which states {newer}; the newest rows of this file come first, so \
          {newer} stays; look at the statement if that is wrong"
+    )
+}
+
+/// The known amount of a number, when it is not the one that a row states: that of an earlier row of the transaction, or of a claim.
+fn other_amount<T: Importable>(
+    stated: Money,
+    earlier: Option<&T::Row>,
+    claim: Option<&Claim<T::Kind>>,
+) -> Option<Money> {
+    let of_claim = || claim.filter(|claim| !claim.is_stated_again(Some(stated)))?.amount;
+    earlier.map_or_else(of_claim, T::stated_amount).filter(|known| *known != stated)
+}
+
+/// The review message for a row with a known number and another amount, in a file whose mapping does not say what that means.
+fn part_message(stated: Money, known: Money) -> String {
+    format!(
+        "states {stated} for a number of which {known} is known, and was not recorded; {PARTS}; if the last amount is the right one, write \
+         \"repeated_number\": \"replaces\" there; then import the file again"
     )
 }
 

@@ -29,6 +29,10 @@ const MAX_CREDITS: usize = 20_000;
 /// Most identities of charges of a file that are remembered, to find those that it states twice.
 const MAX_SEEN: usize = 50_000;
 
+/// What to do with a file in which rows of several parts of a trip have one number.
+pub(super) const PARTS: &str = "if rows with one number are parts of a trip, tell them apart in the mapping file, such as \
+     \"transaction_id\": {\"join\": [\"number\", \"section\", \"amount\"]} with the names of their columns";
+
 /// The options of recording a file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
@@ -36,6 +40,9 @@ pub struct Options<'a> {
     pub dry_run: bool,
     /// The authority that numbered the summonses of a list of violations. [`DEFAULT_ISSUER`] when absent.
     pub issuer: Option<&'a Name>,
+    /// Whether a charge with a known number and another amount is listed for review and not recorded: nothing says whether it replaces
+    /// the known one or is another part of the same trip.
+    pub keeps_amounts: bool,
 }
 
 /// Records the rows of one file as objects of one organization.
@@ -287,9 +294,10 @@ impl<'a, T: Importable> Recorder<'a, T> {
         };
         let (known, object): (T, _) = (self.with_vehicle(known).await?, T::SPEC.object);
         if let Some(what) = known.contradiction(from_row) {
+            let parts = if self.options.keeps_amounts { format!("; {PARTS}") } else { String::new() };
             return Ok(Compared::Contradicts(format!(
                 "has the number of {whose}, but another {what}; an agency gives each {object} a number of its own, so look \
-                 at the statement and correct the wrong row"
+                 at the statement and correct the wrong row{parts}"
             )));
         }
         // The rows of one file are in their order, whatever they state.

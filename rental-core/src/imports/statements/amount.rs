@@ -10,26 +10,41 @@ pub(super) struct Signed {
     pub(super) money: Money,
 }
 
+impl Signed {
+    /// The sum of two amounts; `None` when it is more than any amount.
+    pub(super) fn plus(self, other: Self) -> Option<Self> {
+        if self.negative == other.negative {
+            return Some(Self { money: self.money.plus(other.money)?, ..self });
+        }
+        let rest = self.money.minus(other.money).map(|money| Self { money, ..self });
+        rest.or_else(|| other.money.minus(self.money).map(|money| Self { money, ..other }))
+    }
+}
+
+/// Signs of currencies before or behind an amount.
+const SIGNS: [char; 12] = ['$', '€', '£', '¥', '₹', '₩', '₪', '₫', '₱', '₺', '₴', '฿'];
+
 /// Parses an amount with at most as many decimals as the currency has. The sign or code of another currency is an error.
 ///
 /// Decimals follow a point, and commas are between thousands, in the currencies of countries that write it so. In all others either
 /// mark can be either, and an amount that can have two meanings is an error.
 ///
-/// A minus may be before or after the currency sign. Parentheses mean a minus. An amount with both is an error.
+/// A minus may be before or after the currency sign, or behind the amount. Parentheses mean a minus. An amount with both is an error.
 pub(super) fn parse(text: &str, currency: Currency) -> Result<Signed, String> {
     let unreadable = || {
         let examples = if currency.has_decimal_point() { "-$6.94 or ($1,234.56)" } else { "-6,94 or 1.234,56" };
         format!("must be an amount such as 6.94, {examples}")
     };
-    let without_code = without_code(text.trim(), currency)?;
-    let with_sign_first = sign_first(&without_code);
+    let plain = plain(text.trim());
+    let without_code = without_code(&plain, currency)?;
+    let with_sign_first = minus_first(sign_first(&without_code));
     let trimmed = with_sign_first.as_ref();
     let inner = trimmed.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
     let (mut rest, mut signs) = (inner.unwrap_or(trimmed), usize::from(inner.is_some()));
     let mut currencies = 0;
-    while let Some(first) = rest.chars().next().filter(|c| "-+$€£ ".contains(*c)) {
+    while let Some(first) = rest.chars().next().filter(|c| "-+ ".contains(*c) || SIGNS.contains(c)) {
         signs += usize::from("-+".contains(first));
-        if "$€£".contains(first) {
+        if SIGNS.contains(&first) {
             currencies += 1;
             if !currency.has_sign(first) {
                 return Err(format!("is an amount in {first}, and the organization's currency is {currency}"));
@@ -41,7 +56,8 @@ pub(super) fn parse(text: &str, currency: Currency) -> Result<Signed, String> {
     if signs > 1 || currencies > 1 {
         return Err(unreadable());
     }
-    let (whole, fraction) = parts(rest, currency)?;
+    let rest = ungrouped(rest).ok_or_else(unreadable)?;
+    let (whole, fraction) = parts(&rest, currency)?;
     let whole = whole.ok_or_else(unreadable)?;
     let are_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     // `.50` is an amount; `5.` and `.` are not.
@@ -55,14 +71,44 @@ pub(super) fn parse(text: &str, currency: Currency) -> Result<Signed, String> {
     Ok(Signed { negative, money: Money::parse(&plain, currency.digits())? })
 }
 
+/// The text with a hyphen for every other minus and a space for those that do not break.
+fn plain(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let plain = text.chars().map(|c| match c {
+        '\u{2212}' | '\u{2013}' | '\u{fe63}' | '\u{ff0d}' => '-',
+        '\u{a0}' | '\u{2009}' | '\u{202f}' => ' ',
+        '\u{ffe5}' => '¥',
+        c => c,
+    });
+    Cow::Owned(plain.collect())
+}
+
+/// The amount with its minus before it: `-2.50` for `2.50-`.
+fn minus_first(text: Cow<'_, str>) -> Cow<'_, str> {
+    match text.strip_suffix('-') {
+        Some(amount) => Cow::Owned(format!("-{}", amount.trim_end())),
+        None => text,
+    }
+}
+
+/// A number without spaces and apostrophes between its thousands. `None` when they are elsewhere.
+fn ungrouped(number: &str) -> Option<Cow<'_, str>> {
+    let Some(mark) = number.chars().find(|c| matches!(c, ' ' | '\'' | '\u{2019}')) else {
+        return Some(Cow::Borrowed(number));
+    };
+    let (whole, fraction) = number.split_at(number.rfind(['.', ',']).unwrap_or(number.len()));
+    Some(Cow::Owned(without(mark, whole)? + fraction))
+}
+
 /// The amount with its currency sign before it: `€6,94` for `6,94 €`.
 fn sign_first(text: &str) -> Cow<'_, str> {
     let (open, inner) = match text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
         Some(inner) => (true, inner.trim()),
         None => (false, text),
     };
-    let Some((sign, amount)) = ['€', '£', '$'].into_iter().find_map(|sign| Some((sign, inner.strip_suffix(sign)?)))
-    else {
+    let Some((sign, amount)) = SIGNS.into_iter().find_map(|sign| Some((sign, inner.strip_suffix(sign)?))) else {
         return Cow::Borrowed(text);
     };
     let amount = amount.trim_end();
@@ -213,6 +259,54 @@ mod tests {
     }
 
     #[test]
+    fn a_minus_has_many_forms_and_places() {
+        for text in ["\u{2212}$2.50", "2.50-", "$2.50 -", "\u{2013}2.50", "2.50\u{2212}", "$\u{2212}2.50", "USD 2.50-"]
+        {
+            check(text, true, "2.50");
+        }
+    }
+
+    #[test]
+    fn thousands_can_have_spaces_or_apostrophes_between_them() {
+        for (text, code, amount) in [
+            ("1\u{a0}234,56 €", "EUR", "1234.56"),
+            ("1\u{202f}350,00", "EUR", "1350"),
+            ("1'234.50", "CHF", "1234.5"),
+            ("$1 234.50", "USD", "1234.5"),
+            ("2,50- €", "EUR", "2.5"),
+        ] {
+            let read = super::parse(text, in_currency(code)).unwrap_or_else(|why| panic!("{text}: {why}"));
+            assert_eq!(read.money, Money::parse(amount, 2).unwrap(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_signs_of_yen_and_other_currencies_are_read() {
+        for (text, code) in [
+            ("¥250", "JPY"),
+            ("\u{ffe5}250", "JPY"),
+            ("250¥", "JPY"),
+            ("¥250", "CNY"),
+            ("₹250", "INR"),
+            ("₩250", "KRW"),
+        ] {
+            let read = super::parse(text, in_currency(code)).unwrap_or_else(|why| panic!("{text} {code}: {why}"));
+            assert_eq!(read, Signed { negative: false, money: Money::parse("250", 0).unwrap() }, "{text}");
+        }
+        assert!(super::parse("¥250", in_currency("USD")).is_err_and(|why| why.contains("currency is USD")));
+    }
+
+    #[test]
+    fn a_sum_is_exact_and_has_the_sign_of_the_larger_part() {
+        let parsed = |text| parse(text, 2).unwrap();
+        for (one, other, sum) in
+            [("0.10", "0.20", "0.30"), ("-1", "0.25", "-0.75"), ("5", "-6.94", "-1.94"), ("-1", "-1", "-2")]
+        {
+            assert_eq!(parsed(one).plus(parsed(other)), Some(parsed(sum)), "{one} {other}");
+        }
+    }
+
+    #[test]
     fn ambiguous_amounts_are_refused() {
         for text in [
             "",
@@ -232,7 +326,10 @@ mod tests {
             "1 USD 5",
             "USX 5",
             "US 5",
-            "1-",
+            "-1-",
+            "(1)-",
+            "1 23",
+            "12 34.5",
             "(1",
             ",123",
             "１",
@@ -306,7 +403,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_it_panic(text in "[-+$€£ (),.0-9]{0,12}|\\PC{0,12}") {
+        fn no_text_makes_it_panic(text in "[-+$€£¥\u{2212}' (),.0-9]{0,12}|\\PC{0,12}") {
             let _ = parse(&text, 2);
         }
     }

@@ -16,6 +16,35 @@ pub(super) fn filled(text: &str) -> Option<&str> {
     (!text.is_empty() && text != "-").then_some(text)
 }
 
+/// Whether a cell calls its row a total.
+pub(super) fn is_total(cell: &str) -> bool {
+    const WORDS: [&str; 16] = [
+        "total",
+        "subtotal",
+        "grandtotal",
+        "sum",
+        "summe",
+        "gesamt",
+        "gesamtsumme",
+        "gesamtbetrag",
+        "zwischensumme",
+        "totaal",
+        "totale",
+        "totaux",
+        "soustotal",
+        "somme",
+        "suma",
+        "合計",
+    ];
+    let Some(first) = cell.trim_start().chars().next().filter(|first| first.is_alphabetic()) else { return false };
+    if !"TSGZ合".contains(first.to_uppercase().next().unwrap_or(first)) {
+        return false;
+    }
+    let letters: String = cell.chars().filter(|c| c.is_alphabetic()).flat_map(char::to_lowercase).collect();
+    let word = cell.split_whitespace().next().unwrap_or_default().trim_end_matches(':').to_lowercase();
+    WORDS.iter().any(|total| *total == letters || *total == word)
+}
+
 /// Checks a text. `column` names it in the message.
 pub(super) fn text(given: &str, column: &str) -> Result<Text, String> {
     on_one_line(given, column)?;

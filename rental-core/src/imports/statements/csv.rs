@@ -1,13 +1,13 @@
 //! Reads the records of a CSV file, one at a time, in memory of fixed size.
 //!
-//! `csv-core` parses into a slice, whose length is the limit of a record. The delimiter is the most frequent one in the
-//! header line: comma, semicolon or TAB.
+//! `csv-core` parses into a slice, whose length is the limit of a record.
 
 use super::{
     failure::{Failed, Refused},
     input::{Input, MAX_RECORD},
 };
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
+use encoding_rs::Encoding;
 use std::io::Read;
 
 /// More columns than any file of this kind has.
@@ -18,6 +18,10 @@ pub(super) struct Csv<R> {
     parser: Reader,
     text: Box<[u8]>,
     ends: Box<[usize]>,
+    /// The encoding of records that are not UTF-8.
+    encoding: Option<&'static Encoding>,
+    /// The present record in UTF-8, when it was not.
+    decoded: (String, Vec<usize>),
 }
 
 /// The fields of one record, without their quotes.
@@ -29,9 +33,11 @@ pub(super) struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// The number of fields.
-    pub(super) fn count(&self) -> usize {
-        self.ends.len()
+    /// The fields as text, with other characters in place of bytes that are not UTF-8.
+    pub(super) fn lossy(&self) -> Vec<String> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let ranges = starts.zip(self.ends.iter().copied());
+        ranges.map(|(start, end)| String::from_utf8_lossy(&self.text[start..end]).into_owned()).collect()
     }
 
     /// The fields as text; `None` when any is not UTF-8.
@@ -43,11 +49,11 @@ impl<'a> Record<'a> {
 }
 
 impl<R: Read> Csv<R> {
-    pub(super) fn open(input: Input<R>) -> Self {
-        let parser = ReaderBuilder::new().delimiter(delimiter(input.head())).build();
+    pub(super) fn open(input: Input<R>, delimiter: u8, encoding: Option<&'static Encoding>) -> Self {
+        let parser = ReaderBuilder::new().delimiter(delimiter).build();
         // One byte more than the limit, because the parser reports a full slice even when the record fits exactly.
         let (text, ends) = (vec![0; MAX_RECORD + 1].into_boxed_slice(), vec![0; MAX_COLUMNS].into_boxed_slice());
-        Self { input, parser, text, ends }
+        Self { input, parser, text, ends, encoding, decoded: (String::new(), Vec::new()) }
     }
 
     /// Reads the next record. Skips blank lines.
@@ -80,27 +86,28 @@ impl<R: Read> Csv<R> {
                     ))
                     .into());
                 }
-                ReadRecordResult::Record => {
-                    return Ok(Some(Record { line, text: &self.text[..length], ends: &self.ends[..count] }));
-                }
+                ReadRecordResult::Record => return Ok(Some(self.record(line, length, count))),
                 ReadRecordResult::End => return Ok(None),
             }
         }
     }
-}
 
-/// The delimiter of the first line.
-fn delimiter(head: &[u8]) -> u8 {
-    let head = head.trim_ascii_start();
-    let line = head.split(|byte| matches!(byte, b'\r' | b'\n')).next().unwrap_or(head);
-    let mut counts = [(b',', 0), (b'\t', 0), (b';', 0)];
-    let mut quoted = false;
-    for byte in line {
-        quoted ^= *byte == b'"';
-        for (separator, count) in &mut counts {
-            *count += usize::from(!quoted && byte == separator);
+    /// The record that was read, in UTF-8 if its encoding is known.
+    fn record(&mut self, line: u64, length: usize, count: usize) -> Record<'_> {
+        let (text, ends) = (&self.text[..length], &self.ends[..count]);
+        // Text of another encoding is practically never valid UTF-8, so a file that was saved as UTF-8 since is read too.
+        let Some(encoding) = self.encoding.filter(|_| std::str::from_utf8(text).is_err()) else {
+            return Record { line, text, ends };
+        };
+        let (decoded, decoded_ends) = &mut self.decoded;
+        decoded.clear();
+        decoded_ends.clear();
+        let mut start = 0;
+        for end in ends {
+            decoded.push_str(&encoding.decode_without_bom_handling(&text[start..*end]).0);
+            decoded_ends.push(decoded.len());
+            start = *end;
         }
+        Record { line, text: decoded.as_bytes(), ends: decoded_ends }
     }
-    // `max_by_key` returns the last maximum, so a comma wins a tie.
-    counts.iter().rev().max_by_key(|(_, count)| *count).map_or(b',', |(separator, _)| *separator)
 }

@@ -2,8 +2,8 @@
 
 use super::{
     field::Field,
-    mapping::{Charges, Mapping},
-    time::Order,
+    mapping::{Charges, Mapping, Source, Take},
+    time::Dates,
 };
 use crate::{
     resources::{toll, violation},
@@ -23,23 +23,14 @@ pub struct Kind {
     pub formats: &'static [(&'static str, &'static str)],
     /// Whether a file may be JSON instead of CSV.
     pub json: bool,
-    /// The parameter of an import that only this kind of file has.
-    pub parameter: Parameter,
+    /// Whether one authority numbered all rows of a file: the issuer of violations.
+    pub has_issuer: bool,
     /// A CSV file in the default format, with one row.
     pub example: &'static str,
     pub(super) layouts: &'static [Format],
     pub(super) other_files: &'static [OtherFile],
     /// The advice in the error for a file of no known format.
     pub(super) advice: &'static str,
-}
-
-/// A parameter that only one kind of file has.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Parameter {
-    /// A [`Mapping`] that describes the file, in place of a format.
-    Mapping,
-    /// The name of the authority that numbered the summonses. [`DEFAULT_ISSUER`] when absent.
-    Issuer,
 }
 
 /// The issuer of violations when an import does not name one.
@@ -63,13 +54,15 @@ pub(super) struct Format {
     pub(super) spellings: bool,
     /// A column that only this format has.
     pub(super) mark: Option<&'static str>,
-    order: Option<Order>,
+    dates: Option<Dates>,
     charges: Charges,
     /// A column that makes charges positive.
     positive_with: Option<&'static str>,
     /// Whether this is the product's own format. Then an unknown column is an error of the file, a first row with another
     /// number of fields is an error of this row only, and a row needs an agency but no time.
     pub(super) strict: bool,
+    /// The mapping file that describes the format, in place of all that is above but the name.
+    json: Option<&'static str>,
 }
 
 /// A file that users often confuse with one of this kind. It is recognized by a column and by missing columns.
@@ -86,16 +79,17 @@ pub const TOLLS: Kind = Kind {
     file: "a statement of a toll agency",
     formats: &names(&TOLL_FORMATS),
     json: false,
-    parameter: Parameter::Mapping,
+    has_issuer: false,
     example: "transaction_id,occurred_at,agency,plaza,plate,plate_state,transponder_number,amount\n61231234567,2026-06-02T10:03:00-04:00,MTAB&T,RKB,ABC1234,NY,,6.94\n",
     layouts: &TOLL_FORMATS,
     other_files: &[
         OtherFile { column: "summons_number", lacks: &[], hint: A_LIST_OF_VIOLATIONS },
         OtherFile { column: "SUMMONS", lacks: &[], hint: A_LIST_OF_VIOLATIONS },
     ],
-    advice: "choose another --format, or describe the file in a mapping file and give --mapping",
+    advice: ADVICE,
 };
 
+const ADVICE: &str = "choose another --format, or describe the file in a mapping file and give --mapping";
 const A_LIST_OF_VIOLATIONS: &str = "this looks like a list of violations (nyc-open-data); import it as violations";
 
 /// Lists of violations.
@@ -104,23 +98,30 @@ pub const VIOLATIONS: Kind = Kind {
     file: "a list of violations",
     formats: &names(&VIOLATION_FORMATS),
     json: true,
-    parameter: Parameter::Issuer,
+    has_issuer: true,
     example: "plate,state,summons_number,issue_date,violation_time,violation,amount_due\nABC1234,NY,4631234567,06/02/2026,02:03P,PHTO SCHOOL ZN SPEED VIOLATION,50\n",
     layouts: &VIOLATION_FORMATS,
     other_files: &[OtherFile {
-        column: "violation_code",
+        column: "registration_state",
         // Without an amount a violation would get 0, which means paid and would replace the known amount.
         lacks: &["amount_due", "fine_amount"],
         hint: "this looks like a list of a fiscal year, which has no amounts; download Open Parking and Camera \
                Violations for the same plates",
     }],
-    advice: "choose another --format, or rename the columns",
+    advice: ADVICE,
 };
 
 /// Every kind of file.
 pub const KINDS: [&Kind; 2] = [&TOLLS, &VIOLATIONS];
 
 impl Kind {
+    /// The mapping file that describes the format with this name, if one does.
+    #[must_use]
+    pub fn described(&self, name: &str) -> Option<Mapping> {
+        let json = self.layouts.iter().find(|format| format.name == name)?.json?;
+        Mapping::parse(json, self).ok()
+    }
+
     /// The kind of file whose rows become objects of a resource, if there is one.
     #[must_use]
     pub fn of(resource: &ResourceSpec) -> Option<&'static Self> {
@@ -137,7 +138,32 @@ const fn names<const N: usize>(formats: &[Format; N]) -> [(&'static str, &'stati
     names
 }
 
-const TOLL_FORMATS: [Format; 6] = [GENERIC, EZPASS_NY, EZPASS_NY_FLEET, EZPASS_NJ, EZPASS_PA, SUNPASS];
+const TOLL_FORMATS: [Format; 9] =
+    [GENERIC, EZPASS_NY, EZPASS_NY_FLEET, EZPASS_NJ, EZPASS_PA, SUNPASS, HCTRA, TOLL_COLLECT, CITYLINK];
+
+const HCTRA: Format = Format {
+    name: "hctra",
+    about: "Houston's toll roads (Trans ID, Transaction Date, Plate or Tag, Amount), also below lines about the account",
+    json: Some(include_str!("formats/hctra.json")),
+    ..MAPPED
+};
+
+const TOLL_COLLECT: Format = Format {
+    name: "toll-collect",
+    about: "Toll Collect, Germany (Kfz, Datum, Start, Buchungsnummer, Strecke, EUR); each part of a trip is a toll",
+    json: Some(include_str!("formats/toll-collect.json")),
+    ..MAPPED
+};
+
+const CITYLINK: Format = Format {
+    name: "citylink",
+    about: "CityLink and EastLink, Melbourne (LPN, Start Date, Start Time, Toll Road, Amount), in sections",
+    json: Some(include_str!("formats/citylink.json")),
+    ..MAPPED
+};
+
+/// A format that a mapping file describes.
+const MAPPED: Format = Format { strict: false, columns: &[], required: None, one_of: &[], ..GENERIC };
 
 const GENERIC: Format = Format {
     name: "generic",
@@ -159,10 +185,11 @@ const GENERIC: Format = Format {
     one_of: &[Field::Transponder, Field::Plate],
     spellings: false,
     mark: None,
-    order: None,
+    dates: None,
     charges: Charges::Positive,
     positive_with: None,
     strict: true,
+    json: None,
 };
 
 /// The format that the E-ZPass agencies of the north-east share.
@@ -171,7 +198,7 @@ const EZPASS: Format = Format {
     columns: &[],
     required: None,
     one_of: &[],
-    order: Some(Order::MonthDayYear),
+    dates: Some(Dates::MDY),
     charges: Charges::Negative,
     strict: false,
     ..GENERIC
@@ -275,7 +302,28 @@ pub(super) const NOT_TOLLS: &[&str] = &[
     "transponder purchase",
 ];
 
-const VIOLATION_FORMATS: [Format; 2] = [NYC_OPEN_DATA, NYC_FLEET];
+const VIOLATION_FORMATS: [Format; 5] = [NYC_OPEN_DATA, NYC_FLEET, CHICAGO, SAN_FRANCISCO, ANTAI];
+
+const CHICAGO: Format = Format {
+    name: "chicago",
+    about: "parking tickets of Chicago (ticket_number, issue_date, license_plate_number, ..., current_amount_due)",
+    json: Some(include_str!("formats/chicago.json")),
+    ..MAPPED
+};
+
+const SAN_FRANCISCO: Format = Format {
+    name: "san-francisco",
+    about: "San Francisco's parking citations (Citation Number, Citation Issued DateTime, Vehicle Plate, Fine Amount), as CSV or JSON",
+    json: Some(include_str!("formats/san-francisco.json")),
+    ..MAPPED
+};
+
+const ANTAI: Format = Format {
+    name: "antai",
+    about: "a French list of fines (summons_number, issue_date, plate, fine_amount, or their French names), day first",
+    json: Some(include_str!("formats/antai.json")),
+    ..MAPPED
+};
 
 const NYC_OPEN_DATA: Format = Format {
     name: "nyc-open-data",
@@ -335,16 +383,55 @@ impl Format {
         self.columns.iter().find(|(known, _)| *known == field).map_or(&[], |(_, names)| *names)
     }
 
-    /// Converts the format into a mapping. `has` returns whether the file has a column.
-    pub(super) fn mapping(&self, has: impl Fn(&str) -> bool) -> Mapping {
-        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        Mapping {
+    /// Whether a mapping file describes the format.
+    pub(super) fn is_mapped(&self) -> bool {
+        self.json.is_some()
+    }
+
+    /// Whether the format is of New York.
+    pub(super) fn is_new_york(&self) -> bool {
+        self.zone == Some(Zone::NEW_YORK)
+    }
+
+    /// The format as a mapping. `has` returns whether the file has a column.
+    ///
+    /// # Errors
+    /// The mapping file of the format is wrong, which a test excludes.
+    pub(super) fn mapping(&self, kind: &Kind, has: impl Fn(&str) -> bool) -> Result<Mapping, String> {
+        if let Some(json) = self.json {
+            return Mapping::parse(json, kind);
+        }
+        let source = |field: &Field, names: &[&str]| Source {
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+            take: Take::First,
+            is_optional: self.required.is_some_and(|required| !required.contains(field)),
+        };
+        Ok(Mapping {
             agency: self.agency.map(Name::constant),
             zone: self.zone,
-            columns: self.columns.iter().map(|(field, names)| (*field, owned(names))).collect(),
-            order: self.order,
+            columns: self.columns.iter().map(|(field, names)| (*field, source(field, names))).collect(),
+            dates: self.dates,
             charges: if self.positive_with.is_some_and(has) { Charges::Positive } else { self.charges },
             skip: None,
+            encoding: None,
+            skip_lines: 0,
+            replaces: true,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mapping_files_of_the_formats_are_right_and_short() {
+        for kind in KINDS {
+            for format in kind.layouts.iter().filter(|format| format.json.is_some()) {
+                let json = format.json.unwrap_or_default();
+                assert!(json.lines().count() <= 10, "{}", format.name);
+                assert_eq!(Mapping::parse(json, kind).map(|_| ()), Ok(()), "{}", format.name);
+            }
         }
     }
 }

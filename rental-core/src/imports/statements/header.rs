@@ -1,9 +1,5 @@
 //! The header of a file. Names of columns are compared without case, spaces and underscores.
 
-use super::{
-    csv::Record,
-    failure::{Failed, Refused},
-};
 use crate::request::body::{did_you_mean, shorten};
 
 /// Longest name, in characters, that a message shows.
@@ -16,19 +12,14 @@ pub(super) struct Header {
 }
 
 impl Header {
-    pub(super) fn read(record: &Record<'_>) -> Result<Self, Failed> {
-        let Some(fields) = record.fields() else {
-            let advice = "save it as \"CSV UTF-8\"";
-            return Err(
-                Refused(format!("expected a header in UTF-8, but line {} is not; {advice}", record.line)).into()
-            );
-        };
-        Ok(Self::of(fields.iter().map(|name| shorten(name.trim())).collect()))
-    }
-
     /// The header with these names.
     pub(super) fn of(names: Vec<String>) -> Self {
         Self { normal: names.iter().map(|name| normal(name)).collect(), names }
+    }
+
+    /// The header that these fields of a record are.
+    pub(super) fn read(fields: &[&str]) -> Self {
+        Self::of(fields.iter().map(|name| shorten(name.trim())).collect())
     }
 
     pub(super) fn count(&self) -> usize {
@@ -47,15 +38,22 @@ impl Header {
     }
 
     /// A duplicate name among `columns`, which are those that are read.
-    pub(super) fn repeated(&self, columns: &[usize]) -> Option<&str> {
-        let twice = |at: &&usize| self.normal.iter().filter(|name| **name == self.normal[**at]).count() > 1;
-        columns.iter().find(twice).map(|at| self.name(*at))
+    pub(super) fn repeated(&self, mut columns: impl Iterator<Item = usize>) -> Option<&str> {
+        let twice = |at: &usize| self.normal.iter().filter(|name| **name == self.normal[*at]).count() > 1;
+        columns.find(twice).map(|at| self.name(at))
     }
 
     /// The error for a file without any of these columns. It suggests the most similar column of the file.
     pub(super) fn lacks(&self, names: &[&str]) -> String {
         let near = names.first().map_or_else(String::new, |name| self.near(name));
         format!("there is no column `{}`{near}", names.join("` or `"))
+    }
+
+    /// The error for a file that lacks each of these columns.
+    pub(super) fn lacks_all(&self, names: &[&str]) -> String {
+        let [first, rest @ ..] = names else { return String::new() };
+        let rest = if rest.is_empty() { String::new() } else { format!(", nor `{}`", rest.join("`, `")) };
+        self.lacks(&[first]) + &rest
     }
 
     /// The suggestion `; is X it?` for a missing name.

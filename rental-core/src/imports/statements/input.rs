@@ -1,15 +1,19 @@
 //! Reads a file through one buffer of fixed size. Recognizes files that are neither CSV nor JSON by their first bytes.
 
-use super::failure::{Failed, Refused};
+use super::{
+    encoding::Utf8,
+    failure::{Failed, Refused},
+};
+use encoding_rs::Encoding;
 use std::io::{ErrorKind, Read};
 
 /// Most bytes of one record. A row with every field at its limit has a tenth of it.
 pub(super) const MAX_RECORD: usize = 64 * 1024;
-/// Bytes that are read to recognize the kind of a file.
-const HEAD: usize = 8 * 1024;
+/// Bytes that are read to recognize the kind of a file and to find its header.
+const HEAD: usize = MAX_RECORD / 2;
 
 pub(super) struct Input<R> {
-    file: R,
+    file: Utf8<R>,
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
@@ -20,8 +24,10 @@ pub(super) struct Input<R> {
 
 impl<R: Read> Input<R> {
     /// Checks the head of the file and skips its byte order mark.
-    pub(super) fn open(file: R) -> Result<Self, Failed> {
+    /// `encoding` is the one that a mapping names.
+    pub(super) fn open(file: R, encoding: Option<&'static Encoding>) -> Result<Self, Failed> {
         let buffer = vec![0; MAX_RECORD].into_boxed_slice();
+        let file = Utf8::open(file, encoding).map_err(Failed::Read)?;
         let mut input = Self { file, buffer, start: 0, end: 0, line: 1, after_return: false };
         while input.end < HEAD && input.read_more()? {}
         if let Some(reason) = foreign(input.head()) {
@@ -38,13 +44,24 @@ impl<R: Read> Input<R> {
         matches!(self.head().trim_ascii_start().first(), Some(b'[' | b'{'))
     }
 
-    /// The bytes that were read but not consumed. After [`Input::open`] these are the first 8 KiB, or the whole file.
+    /// The bytes that were read but not consumed. After [`Input::open`] these are the first 32 KiB or more, or the whole file.
     pub(super) fn head(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
     pub(super) fn line(&self) -> u64 {
         self.line
+    }
+
+    /// Skips so many lines.
+    pub(super) fn skip_lines(&mut self, count: u64) -> Result<(), Failed> {
+        while self.line <= count && self.skip(|byte| !matches!(byte, b'\r' | b'\n'))?.is_some() {
+            self.consume(1);
+        }
+        if self.after_return && self.next_bytes()?.first() == Some(&b'\n') {
+            self.consume(1);
+        }
+        Ok(())
     }
 
     /// Reads the next bytes. They are empty only at the end of the file.
@@ -109,12 +126,10 @@ fn foreign(head: &[u8]) -> Option<String> {
         ("looks like a PDF", "download the statement as CSV; the pages of a PDF cannot be imported")
     } else if head.starts_with(b"\x1f\x8b") {
         ("looks like a gzip archive", "unpack it first")
-    } else if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
-        ("looks like UTF-16 text", as_csv)
     } else if ["<!doctype", "<html", "<table", "<?xml", "<head", "<body"].iter().any(|start| tag.starts_with(start)) {
         ("looks like a web page (HTML or XML), perhaps a log-in page", "log in and download the CSV itself")
     } else if head.contains(&0) {
-        ("has NUL bytes: it is a binary file or UTF-16 text", as_csv)
+        ("has NUL bytes: it is a binary file", as_csv)
     } else {
         return None;
     };

@@ -1,31 +1,63 @@
-//! Mapping files: an operator describes the file of any other agency as JSON.
+//! Mapping files: an operator describes the file of any agency or city as JSON.
 
 use super::{
-    cells,
-    field::{Field, TOLL_FIELDS},
-    time::Order,
+    cells, encoding,
+    field::{Field, fields_of},
+    formats::Kind,
+    header::normal,
+    time::Dates,
 };
 use crate::{
     request::body::{Members, did_you_mean, shorten},
     value::{Name, Zone},
 };
+use encoding_rs::Encoding;
 use serde_json::value::RawValue;
+use std::collections::HashSet;
 
 /// Most bytes of a mapping file.
 const MAX_BYTES: usize = 64 * 1024;
 /// Most names in a list of a mapping file.
 const MAX_NAMES: usize = 100;
 
-/// The format of a toll agency's file: columns, time zone, order of dates, and meaning of signs.
+/// The description of a file: columns, time zone, form of dates, and meaning of signs.
 #[derive(Clone, Debug)]
 pub struct Mapping {
+    /// The agency of every toll, or the issuer of every violation, when no column contains it.
     pub(super) agency: Option<Name>,
     pub(super) zone: Option<Zone>,
-    pub(super) columns: Vec<(Field, Vec<String>)>,
-    pub(super) order: Option<Order>,
+    pub(super) columns: Vec<(Field, Source)>,
+    /// `None` when only dates of one meaning can be read.
+    pub(super) dates: Option<Dates>,
     pub(super) charges: Charges,
     /// A column, and the values in it that mark rows to skip.
     pub(super) skip: Option<(String, Vec<String>)>,
+    pub(super) encoding: Option<&'static Encoding>,
+    /// Lines of the file before the part that is read.
+    pub(super) skip_lines: u64,
+    /// Whether a charge with a known number and another amount replaces the known one.
+    pub(super) replaces: bool,
+}
+
+/// Where the value of a field is.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    pub(super) names: Vec<String>,
+    pub(super) take: Take,
+    /// Whether a file can lack the columns.
+    pub(super) is_optional: bool,
+}
+
+/// What is taken of several columns of one field.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) enum Take {
+    /// The first value.
+    #[default]
+    First,
+    /// The sum of the amounts. All columns must be there.
+    Sum,
+    /// The texts with spaces between them. All columns must be there.
+    Joined,
 }
 
 /// The meaning of an amount's sign.
@@ -37,45 +69,102 @@ pub(super) enum Charges {
     Negative,
 }
 
+const MEMBERS: [&str; 12] = [
+    "agency",
+    "issuer",
+    "time_zone",
+    "columns",
+    "optional",
+    "date_order",
+    "date_format",
+    "charges",
+    "skip",
+    "encoding",
+    "skip_lines",
+    "repeated_number",
+];
+const ORDERS: [(&str, Dates); 3] = [("mdy", Dates::MDY), ("dmy", Dates::DMY), ("ymd", Dates::YMD)];
+const CHARGES: [(&str, Charges); 2] = [("positive", Charges::Positive), ("negative", Charges::Negative)];
+
 impl Mapping {
-    /// Parses a mapping file (`docs/imports.md`, Mapping files) of at most 64 KiB of JSON.
+    /// Parses a mapping file (`docs/imports.md`, Mapping files) for this kind of file, at most 64 KiB of JSON.
     ///
     /// # Errors
     /// A sentence that says which member is missing, unknown or wrong.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str, kind: &Kind) -> Result<Self, String> {
         if text.len() > MAX_BYTES {
             return Err(format!("must be at most {MAX_BYTES} bytes"));
         }
-        let known = ["agency", "time_zone", "columns", "date_order", "charges", "skip"];
-        let [agency, zone, columns, order, charges, skip] = object(text, "the mapping", known)?;
-        let columns = columns.ok_or("`columns` is missing: it says which column has what")?;
-        let names = columns_of(columns)?;
+        let text = text.trim_start_matches('\u{feff}');
+        let [agency, issuer, zone, columns, optional, order, format, charges, skip, encoding, lines, repeated] =
+            object(text, "the mapping", MEMBERS)?;
+        let mut names = columns_of(columns.ok_or("`columns` is missing: it says which column has what")?, kind, false)?;
+        for (field, source) in optional.map(|raw| columns_of(raw, kind, true)).transpose()?.unwrap_or_default() {
+            if names.iter().any(|(known, _)| *known == field) {
+                return Err(format!("`{}` is in `columns` and in `optional`", source.names.join("`, `")));
+            }
+            names.push((field, source));
+        }
+        let order = order.map(|raw| one_of(raw, "date_order", &ORDERS)).transpose()?;
+        let format = format.map(dates_of).transpose()?;
+        if order.is_some() && format.is_some() {
+            return Err("give `date_order` or `date_format`: a format says the order, too".into());
+        }
         let mut mapping = Self {
             agency: None,
             zone: zone.map(zone_of).transpose()?,
             columns: names,
-            order: order.map(|raw| one_of(raw, "date_order", &ORDERS)).transpose()?,
+            dates: order.or(format),
             charges: Charges::Positive,
             skip: skip.map(skip_of).transpose()?,
+            encoding: encoding.map(encoding_of).transpose()?,
+            skip_lines: lines.map(lines_of).transpose()?.unwrap_or_default(),
+            replaces: repeated.map(|raw| one_of(raw, "repeated_number", &[("replaces", ())])).transpose()?.is_some(),
         };
-        match agency.ok_or("`agency` is missing: a name, or {\"column\": \"...\"}")? {
-            raw if raw.get().starts_with('{') => {
-                let [column] = object(raw.get(), "`agency`", ["column"])?;
-                let column = column.ok_or("`agency` needs `column`")?;
-                mapping.columns.push((Field::Agency, vec![string(column, "agency.column")?]));
-            }
-            raw => mapping.agency = Some(cells::name(&string(raw, "agency")?, "agency")?),
-        }
+        mapping.set_agency(agency.or(issuer), kind)?;
         if let Some(raw) = charges {
             mapping.charges = one_of(raw, "charges", &CHARGES)?;
         }
-        mapping.check(charges.is_some())?;
+        mapping.check(kind, charges.is_some())?;
         Ok(mapping)
     }
 
-    /// Whether dates and times are in separate columns, which have local times.
-    pub(super) fn has_local_dates(&self) -> bool {
-        self.has(Field::Date)
+    /// The authority that numbered the summonses of a list.
+    #[must_use]
+    pub fn issuer(&self) -> Option<&Name> {
+        self.agency.as_ref()
+    }
+
+    /// Whether a charge with a known number and another amount replaces the known one. Otherwise both can be parts of one trip.
+    #[must_use]
+    pub fn replaces(&self) -> bool {
+        self.replaces
+    }
+
+    /// The names of all columns, each once.
+    pub(super) fn names(&self) -> Vec<&str> {
+        let columns = self.columns.iter().flat_map(|(_, source)| &source.names);
+        let mut seen = HashSet::new();
+        let all = columns.chain(self.skip.as_ref().map(|(column, _)| column)).map(String::as_str);
+        all.filter(|name| seen.insert(normal(name))).collect()
+    }
+
+    fn set_agency(&mut self, raw: Option<&RawValue>, kind: &Kind) -> Result<(), String> {
+        match raw {
+            Some(raw) if raw.get().starts_with('{') && !kind.has_issuer => {
+                let [column] = object(raw.get(), "`agency`", ["column"])?;
+                let column = column.ok_or("`agency` needs `column`")?;
+                let names = vec![string(column, "agency.column")?];
+                self.columns.push((Field::Agency, Source { names, take: Take::First, is_optional: false }));
+            }
+            Some(raw) => {
+                self.agency =
+                    Some(cells::name(&string(raw, if kind.has_issuer { "issuer" } else { "agency" })?, "agency")?)
+            }
+            None if kind.has_issuer => {}
+            None => return Err("`agency` is missing: a name, or {\"column\": \"...\"}".into()),
+        }
+        Ok(())
     }
 
     /// Whether a field has columns.
@@ -84,9 +173,20 @@ impl Mapping {
     }
 
     /// Checks the rules that concern several members.
-    fn check(&self, charges: bool) -> Result<(), String> {
+    fn check(&self, kind: &Kind, charges: bool) -> Result<(), String> {
         let has = |field| self.has(field);
-        let rules = [
+        let of_both = [
+            (
+                !has(Field::OccurredAt) || !has(Field::Date),
+                "`columns` needs either `occurred_at`, or `date` and `time`",
+            ),
+            (!has(Field::Time) || has(Field::Date), "`time` needs `date`"),
+            (
+                !has(Field::Date) || self.dates.is_some(),
+                "`date_order` (\"mdy\", \"dmy\" or \"ymd\") or `date_format` goes with `date`",
+            ),
+        ];
+        let of_tolls = [
             (
                 has(Field::Amount) != has(Field::Debit),
                 "`columns` needs either `amount`, or `debit` and if there is one `credit`",
@@ -96,21 +196,23 @@ impl Mapping {
                 charges == has(Field::Amount),
                 "`charges` (\"positive\" or \"negative\") goes with `amount`: it says which sign a toll has",
             ),
-            (has(Field::OccurredAt) != has(Field::Date), "`columns` needs either `occurred_at`, or `date` and `time`"),
-            (!has(Field::Time) || has(Field::Date), "`time` needs `date`"),
-            (!has(Field::Date) || self.order.is_some(), "`date_order` (\"mdy\", \"dmy\" or \"ymd\") goes with `date`"),
+            (has(Field::OccurredAt) || has(Field::Date), "`columns` needs either `occurred_at`, or `date` and `time`"),
             (
                 has(Field::Plate) || has(Field::Transponder) || has(Field::TagOrPlate),
                 "`columns` needs `plate`, `transponder_number` or `tag_or_plate`: what a toll finds its vehicle by",
             ),
         ];
-        rules.iter().find(|(holds, _)| !holds).map_or(Ok(()), |(_, rule)| Err((*rule).to_owned()))
+        let of_violations = [
+            (has(Field::SummonsNumber), "`columns` needs `summons_number`: it tells a violation from others"),
+            (has(Field::Plate), "`columns` needs `plate`: what a violation finds its vehicle by"),
+            (has(Field::AmountDue) || has(Field::Fine), "`columns` needs `amount_due` or `fine_amount`"),
+            (!charges, "`charges` is for tolls: what is due of a violation is above 0"),
+        ];
+        let own = if kind.has_issuer { &of_violations[..] } else { &of_tolls };
+        let broken = own.iter().chain(&of_both).find(|(holds, _)| !holds);
+        broken.map_or(Ok(()), |(_, rule)| Err((*rule).to_owned()))
     }
 }
-
-const ORDERS: [(&str, Order); 3] =
-    [("mdy", Order::MonthDayYear), ("dmy", Order::DayMonthYear), ("ymd", Order::YearMonthDay)];
-const CHARGES: [(&str, Charges); 2] = [("positive", Charges::Positive), ("negative", Charges::Negative)];
 
 /// The members of an object in the order of `known`. Other members and duplicates are errors.
 fn object<'a, const N: usize>(
@@ -118,14 +220,10 @@ fn object<'a, const N: usize>(
     what: &str,
     known: [&str; N],
 ) -> Result<[Option<&'a RawValue>; N], String> {
-    let members: Members<'a> =
-        serde_json::from_str(text).map_err(|error| format!("{what} must be a JSON object: {error}"))?;
     let mut found = [None; N];
-    for (name, raw) in members.0 {
+    for (name, raw) in members(text, what)? {
         let Some(at) = known.iter().position(|known| *known == name) else {
-            let near = did_you_mean(&name, known.iter().copied());
-            let near = if near.is_empty() { format!("; it takes {}", known.join(", ")) } else { near };
-            return Err(format!("{what} has no member `{}`{near}", shorten(&name)));
+            return Err(unknown(&name, what, &known));
         };
         if found[at].replace(raw).is_some() {
             return Err(format!("`{name}` is there twice"));
@@ -135,20 +233,54 @@ fn object<'a, const N: usize>(
     Ok(found.map(|raw| raw.filter(|raw| raw.get() != "null")))
 }
 
-fn columns_of(raw: &RawValue) -> Result<Vec<(Field, Vec<String>)>, String> {
-    let names = TOLL_FIELDS.map(|(_, name)| name);
-    if object(raw.get(), "`columns`", names)?[Field::Agency as usize].is_some() {
-        return Err("the agency's column is written as \"agency\": {\"column\": \"...\"}, beside `columns`".into());
-    }
-    let found = object(raw.get(), "`columns`", names)?;
-    let mut columns = Vec::new();
-    for ((field, name), raw) in TOLL_FIELDS.into_iter().zip(found) {
-        if let Some(raw) = raw {
-            let list = raw.get().starts_with('[');
-            columns.push((field, if list { strings(raw, name)? } else { vec![string(raw, name)?] }));
+fn members<'a>(text: &'a str, what: &str) -> Result<Vec<(String, &'a RawValue)>, String> {
+    let members: Members<'a> =
+        serde_json::from_str(text).map_err(|error| format!("{what} must be a JSON object: {error}"))?;
+    Ok(members.0)
+}
+
+fn unknown(name: &str, what: &str, known: &[&str]) -> String {
+    let near = did_you_mean(name, known.iter().copied());
+    let near = if near.is_empty() { format!("; it takes {}", known.join(", ")) } else { near };
+    format!("{what} has no member `{}`{near}", shorten(name))
+}
+
+fn columns_of(raw: &RawValue, kind: &Kind, is_optional: bool) -> Result<Vec<(Field, Source)>, String> {
+    let what = if is_optional { "`optional`" } else { "`columns`" };
+    let mut columns: Vec<(Field, Source)> = Vec::new();
+    for (name, raw) in members(raw.get(), what)? {
+        if name == "agency" {
+            return Err("the agency's column is written as \"agency\": {\"column\": \"...\"}, beside `columns`".into());
         }
+        let Some((field, _)) = fields_of(kind).find(|(_, names)| names.contains(&name.as_str())) else {
+            let known: Vec<&str> = fields_of(kind).flat_map(|(_, names)| names).copied().collect();
+            return Err(unknown(&name, what, &known));
+        };
+        if columns.iter().any(|(known, _)| *known == field) {
+            return Err(format!("`{name}` is there twice"));
+        }
+        columns.push((field, source_of(raw, &name, field, is_optional)?));
     }
     Ok(columns)
+}
+
+/// A column, a list of columns, `{"sum": [...]}` or `{"join": [...]}`.
+fn source_of(raw: &RawValue, name: &str, field: Field, is_optional: bool) -> Result<Source, String> {
+    let (names, take) = match raw.get().as_bytes().first() {
+        Some(b'[') => (strings(raw, name)?, Take::First),
+        Some(b'{') => match object(raw.get(), &format!("`{name}`"), ["sum", "join"])? {
+            [Some(sum), None] if field.is_amount() => (strings(sum, name)?, Take::Sum),
+            [None, Some(join)] if !field.is_amount() => (strings(join, name)?, Take::Joined),
+            _ => {
+                return Err(format!(
+                    "`{name}` takes {}",
+                    if field.is_amount() { "`sum`, which adds amounts" } else { "`join`, which puts texts together" }
+                ));
+            }
+        },
+        _ => (vec![string(raw, name)?], Take::First),
+    };
+    Ok(Source { names, take, is_optional })
 }
 
 fn skip_of(raw: &RawValue) -> Result<(String, Vec<String>), String> {
@@ -162,6 +294,28 @@ fn zone_of(raw: &RawValue) -> Result<Zone, String> {
     Zone::parse(&name).ok_or_else(|| {
         format!("`time_zone` must be a name of the IANA database such as America/Chicago, not {}", shorten(&name))
     })
+}
+
+fn dates_of(raw: &RawValue) -> Result<Dates, String> {
+    let form = string(raw, "date_format")?;
+    Dates::parse(&form).ok_or_else(|| {
+        format!(
+            "`date_format` must have a year, a month and a day once, such as \"DD.MM.YYYY\", \"DD MMM YYYY\" or \"DDMMYY\", not {}; \
+             times are read in any form",
+            shorten(&form)
+        )
+    })
+}
+
+fn encoding_of(raw: &RawValue) -> Result<&'static Encoding, String> {
+    let name = string(raw, "encoding")?;
+    encoding::named(&name).ok_or_else(|| {
+        format!("`encoding` must be one such as windows-1252, iso-8859-1 or utf-16, not {}", shorten(&name))
+    })
+}
+
+fn lines_of(raw: &RawValue) -> Result<u64, String> {
+    serde_json::from_str(raw.get()).map_err(|_| "`skip_lines` must be a number of lines".into())
 }
 
 fn one_of<T: Copy>(raw: &RawValue, name: &str, values: &[(&str, T)]) -> Result<T, String> {

@@ -22,8 +22,8 @@ pub(super) struct Objects<R> {
 
 impl<R: Read> Objects<R> {
     /// Reads a file whose objects have members with these names.
-    pub(super) fn open<'n>(input: Input<R>, names: impl Iterator<Item = &'n str>) -> Result<Self, Failed> {
-        let header = Header::of(names.map(str::to_owned).collect());
+    pub(super) fn open(input: Input<R>, names: &[&str]) -> Result<Self, Failed> {
+        let header = Header::of(names.iter().map(|name| (*name).to_owned()).collect());
         Ok(Self { header, json: Json::open(input)?, values: Vec::new() })
     }
 

@@ -2,14 +2,14 @@
 
 use super::{
     failure::{Failed, Refused},
-    formats::{Format, Kind},
-    header::Header,
+    formats::Kind,
     input::Input,
-    layout::Layout,
     mapping::Mapping,
     objects::Objects,
-    row::{Plan, Row, Settings, StatementRow, Values},
-    table::{Fields, Table},
+    plan::{Asked, Plan},
+    row::{Row, Settings, StatementRow, Values},
+    sections::{Aside, aside},
+    table::{self, Fields, Table},
 };
 use crate::{
     request::body::{did_you_mean, shorten},
@@ -38,7 +38,14 @@ impl<R: Read, T: StatementRow> Reader<R, T> {
     /// [`Failed::Refused`] when the file is not in this format. The sentence names the missing column, or the right format.
     /// [`Failed::Read`] when the file cannot be read.
     pub fn open(file: R, format: Option<&str>, mapping: Option<&Mapping>, settings: &Settings) -> Result<Self, Failed> {
-        let (records, plan) = open(T::KIND, file, format, mapping, settings)?;
+        if format.is_some() && mapping.is_some() {
+            return Err(Refused("give either a format or a mapping file, not both".into()).into());
+        }
+        let kind = T::KIND;
+        let known =
+            |name: &str| kind.layouts.iter().find(|format| format.name == name).ok_or_else(|| unknown(name, kind));
+        let chosen = format.map(known).transpose()?.unwrap_or(&kind.layouts[0]);
+        let (records, plan) = open(file, &Asked { kind, format: (chosen, format.is_some()), mapping, settings })?;
         Ok(Self { records, plan, ended: false, row: PhantomData })
     }
 }
@@ -47,20 +54,19 @@ impl<R: Read, T: StatementRow> Iterator for Reader<R, T> {
     type Item = Result<(u64, Row<T>), Failed>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.ended {
-            return None;
+        while !self.ended {
+            let record = self.records.next();
+            self.ended = !matches!(record, Ok(Some(_)));
+            let row = record.transpose()?.and_then(|(number, fields)| match fields {
+                Ok(fields) => Ok(read(&mut self.plan, number, &fields)?.map(|row| (number, row))),
+                Err(why) => Ok(Some((number, Row::Invalid(why, Sum::default())))),
+            });
+            self.ended |= row.is_err();
+            if let Some(row) = row.transpose() {
+                return Some(row);
+            }
         }
-        let record = self.records.next();
-        self.ended = !matches!(record, Ok(Some(_)));
-        let (number, fields) = match record.transpose()? {
-            Ok(record) => record,
-            Err(failed) => return Some(Err(failed)),
-        };
-        let row = match fields {
-            Ok(fields) => Row::read(&Values { plan: &self.plan, row: &fields }),
-            Err(why) => Row::Invalid(why, Sum::default()),
-        };
-        Some(Ok((number, row)))
+        None
     }
 }
 
@@ -73,42 +79,25 @@ impl<R: Read> Records<R> {
     }
 }
 
-fn open<R: Read>(
-    kind: &Kind,
-    file: R,
-    format: Option<&str>,
-    mapping: Option<&Mapping>,
-    settings: &Settings,
-) -> Result<(Records<R>, Plan), Failed> {
-    if format.is_some() && mapping.is_some() {
-        return Err(Refused("give either a format or a mapping file, not both".into()).into());
-    }
-    let format = match format {
-        Some(name) => kind.layouts.iter().find(|format| format.name == name).ok_or_else(|| unknown(name, kind))?,
-        None => &kind.layouts[0],
-    };
-    let input = Input::open(file)?;
-    if !input.is_json() {
-        let mut table = Table::open(input)?;
-        let plan = match mapping {
-            Some(mapping) => described(mapping, &table.header, settings),
-            None => known(kind, format, &table.header, settings),
+fn open<R: Read>(file: R, asked: &Asked<'_>) -> Result<(Records<R>, Plan), Failed> {
+    let described = asked.description().map_err(Refused)?;
+    let mut input = Input::open(file, described.encoding)?;
+    if input.is_json() {
+        if !asked.kind.json {
+            let why = "expected CSV, but the file looks like JSON; download the statement as CSV";
+            return Err(Refused(why.into()).into());
         }
-        .map_err(Refused)?;
-        if plan.strict {
-            table = table.forgiving();
-        }
-        return Ok((Records::Csv(Box::new(table)), plan));
+        let objects = Objects::open(input, &described.names())?;
+        let plan = asked.plan(&objects.header, 1, &[]).map_err(Refused)?;
+        return Ok((Records::Json(Box::new(objects)), plan));
     }
-    if !kind.json {
-        let why = "expected CSV, but the file looks like JSON; download the statement as CSV";
-        return Err(Refused(why.into()).into());
-    }
-    let names = format.columns.iter().flat_map(|(_, names)| names.iter().copied());
-    let objects = Objects::open(input, names)?;
-    let (mapping, layout) = fit(format, &objects.header).map_err(Refused)?;
-    let plan = Plan { strict: format.strict, ..Plan::new(mapping, layout, settings) };
-    Ok((Records::Json(Box::new(objects)), plan))
+    input.skip_lines(described.skip_lines)?;
+    let head = input.next_bytes()?.to_vec();
+    let place = table::find(&head, &described.names(), described.encoding).below(described.skip_lines);
+    let table = Table::open(input, place, described.encoding)?;
+    let mut plan = asked.plan(&table.header, table.line, &head).map_err(Refused)?;
+    plan.header = Some(table.line);
+    Ok((Records::Csv(Box::new(table)), plan))
 }
 
 /// The error for a format that does not exist.
@@ -118,56 +107,44 @@ fn unknown(name: &str, kind: &Kind) -> Refused {
     Refused(format!("there is no format `{}`{near}. Known formats: {}", shorten(name), names.join(", ")))
 }
 
-/// The plan for a file with a mapping.
-fn described(mapping: &Mapping, header: &Header, settings: &Settings) -> Result<Plan, String> {
-    let layout = Layout::find(mapping, None, header)
-        .map_err(|why| format!("expected the columns of the mapping file, but {why}. Found: {}", header.shown()))?;
-    let plan = Plan::new(mapping.clone(), layout, settings);
-    if plan.zone.is_none() && mapping.has_local_dates() {
-        return Err("the times of this file are local: give `time_zone` in the mapping, or --time-zone".into());
-    }
-    Ok(plan)
-}
-
-/// The plan for a CSV file in a known format. The error says what is missing and which other format fits.
-fn known(kind: &Kind, format: &Format, header: &Header, settings: &Settings) -> Result<Plan, String> {
-    let why = match fit(format, header) {
-        Ok((mapping, mut layout)) => {
-            if format.spellings {
-                layout = layout.without_alternatives();
-            }
-            return Ok(Plan { strict: format.strict, ..Plan::new(mapping, layout, settings) });
+/// The row of a record, or `None` for the header of a section, below which the plan is another one.
+fn read<T: StatementRow>(plan: &mut Plan, line: u64, fields: &[&str]) -> Result<Option<Row<T>>, Failed> {
+    let values = Values { plan, row: fields };
+    let (found, expected) = (fields.len(), plan.layout.count);
+    let row = match found == expected {
+        true if plan.is_skipped => {
+            Row::Skipped("a row of a section without the columns of the others", T::sum_of(&values).unwrap_or_default())
         }
-        Err(why) => why,
+        true => Row::read(&values),
+        false => Row::Invalid(
+            format!("has {found} fields where the header names {expected} columns; is a quotation mark missing?"),
+            Sum::default(),
+        ),
     };
-    let fitting = kind.layouts.iter().find(|other| fit(other, header).is_ok());
-    let has = |name: &&str| header.find(name).is_some();
-    let other_file = kind.other_files.iter().find(|file| has(&file.column) && !file.lacks.iter().any(has));
-    let hint = match (fitting, other_file) {
-        (Some(other), _) => format!("this looks like {0}; use --format {0}", other.name),
-        (None, Some(file)) => file.hint.to_owned(),
-        (None, None) => kind.advice.to_owned(),
+    let Some(header) = plan.header.filter(|_| !plan.strict && !matches!(row, Row::Record(_))) else {
+        plan.has_rows = true;
+        return Ok(Some(row));
     };
-    Err(format!("expected the columns of {}, but {why}; {hint}. Found: {}", format.name, header.shown()))
-}
-
-/// Finds the columns of a format in a file. The error says which one is missing.
-fn fit(format: &Format, header: &Header) -> Result<(Mapping, Layout), String> {
-    if let Some(mark) = format.mark.filter(|mark| header.find(mark).is_none()) {
-        return Err(header.lacks(&[mark]));
-    }
-    let mapping = format.mapping(|name| header.find(name).is_some());
-    let layout = Layout::find(&mapping, format.required, header)?;
-    if format.strict {
-        let known: Vec<&str> = format.columns.iter().flat_map(|(_, names)| names.iter().copied()).collect();
-        if let Some(name) = header.others(&known).next() {
-            let near = did_you_mean(&name.to_lowercase(), known.iter().copied());
-            return Err(format!("`{name}` is none of them{near}"));
+    Ok(match aside(T::KIND, plan, fields) {
+        Some(Aside::Title) => Some(Row::Skipped("a title, a total or a line of blanks", Sum::default())),
+        Some(Aside::Header(layout)) => {
+            plan.enter(layout, line, false);
+            None
         }
-    }
-    if !format.one_of.is_empty() && !format.one_of.iter().any(|field| layout.has(*field)) {
-        let names: Vec<&str> = format.one_of.iter().filter_map(|field| format.names(*field).first().copied()).collect();
-        return Err(header.lacks(&names));
-    }
-    Ok((mapping, layout))
+        Some(Aside::Foreign(layout, why)) => {
+            plan.enter(layout, line, true);
+            Some(Row::Section(why))
+        }
+        // If the header lacks a name, every value would belong to a wrong column.
+        None if found != expected && !plan.has_rows => {
+            return Err(Refused(format!(
+                "the header in line {header} names {expected} columns, but the first record, in line {line}, has {found} fields, so no                  value can be told; export the file again, or correct its header"
+            ))
+            .into());
+        }
+        None => {
+            plan.has_rows = true;
+            Some(row)
+        }
+    })
 }

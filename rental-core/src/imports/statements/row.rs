@@ -5,10 +5,11 @@ use super::{
     cells,
     field::Field,
     formats::Kind,
-    layout::Layout,
-    mapping::Mapping,
+    plan::Plan,
+    time::{self, NoDate},
 };
-use crate::value::{Currency, Name, Sum, Text, Zone};
+use crate::value::{Currency, Name, Sum, Text, Timestamp, Zone};
+use std::borrow::Cow;
 
 /// One row of a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +18,8 @@ pub enum Row<T> {
     Record(T),
     /// A row that is no toll or violation, such as a payment or a fee. The text says why. The sum is [`StatementRow::sum`].
     Skipped(&'static str, Sum),
+    /// The header of a section whose rows are skipped. It is no row, and the sentence for the operator says why.
+    Section(String),
     /// A row that cannot be recorded. The sentence for the operator says why. The sum is that of its amount, and 0 when the
     /// amount cannot be read.
     Invalid(String, Sum),
@@ -45,6 +48,8 @@ pub trait StatementRow: Clone + PartialEq + Send + Sized {
 pub enum NotRecorded {
     /// The record is no toll or violation. The text says why.
     Skipped(&'static str),
+    /// The record is a total of others.
+    Total,
     /// The record is invalid. The sentence for the operator says why.
     Invalid(String),
 }
@@ -54,26 +59,10 @@ pub enum NotRecorded {
 pub struct Settings {
     /// The organization's currency.
     pub currency: Currency,
-    /// The time zone of local times; `None` means that of the format.
+    /// The time zone of local times; `None` means that of the format or mapping, and the organization's where these have none.
     pub zone: Option<Zone>,
-}
-
-/// How the records of one file are read.
-#[derive(Debug)]
-pub(super) struct Plan {
-    pub(super) mapping: Mapping,
-    pub(super) layout: Layout,
-    pub(super) zone: Option<Zone>,
-    pub(super) currency: Currency,
-    /// Whether the file is in the product's own format.
-    pub(super) strict: bool,
-}
-
-impl Plan {
-    /// A plan for the file of an agency, which is not strict.
-    pub(super) fn new(mapping: Mapping, layout: Layout, settings: &Settings) -> Self {
-        Self { zone: settings.zone.or(mapping.zone), currency: settings.currency, mapping, layout, strict: false }
-    }
+    /// The time zone of the organization.
+    pub home: Zone,
 }
 
 /// The values of one record. Blank values count as absent.
@@ -84,9 +73,9 @@ pub struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    /// The first value of a field's columns.
-    pub(super) fn get(&self, field: Field) -> Option<&'a str> {
-        self.plan.layout.values(self.row, field).next()
+    /// The value of a field.
+    pub(super) fn get(&self, field: Field) -> Option<Cow<'a, str>> {
+        self.plan.layout.value(self.row, field)
     }
 
     /// All values of a field's columns.
@@ -99,27 +88,60 @@ impl<'a> Values<'a> {
     }
 
     pub(super) fn text(&self, field: Field) -> Result<Option<Text>, String> {
-        let text = |given| cells::known(given, self.label(field)).and_then(|()| cells::text(given, self.label(field)));
-        self.get(field).map(text).transpose()
+        let label = self.label(field);
+        self.get(field).map(|given| cells::known(&given, label).and_then(|()| cells::text(&given, label))).transpose()
     }
 
     /// The name of an agency.
     pub(super) fn agency(&self, field: Field) -> Result<Option<Name>, String> {
-        self.get(field).map(|given| cells::agency(given, self.label(field))).transpose()
+        self.get(field).map(|given| cells::agency(&given, self.label(field))).transpose()
     }
 
     pub(super) fn identifier(&self, field: Field) -> Result<Option<Text>, String> {
-        self.get(field).map(|given| cells::identifier(given, self.label(field))).transpose()
+        self.get(field).map(|given| cells::identifier(&given, self.label(field))).transpose()
     }
 
-    /// The number of a transaction or summons.
+    /// The number of a transaction or summons. Of one that is joined, the first part is the number, and the others tell its parts apart.
     pub(super) fn number(&self, field: Field) -> Result<Option<Text>, String> {
-        self.get(field).map(|given| cells::number(given, self.label(field))).transpose()
+        let label = self.label(field);
+        let mut values = self.all(field);
+        let Some(number) = values.next().map(|given| cells::number(given, label)).transpose()? else { return Ok(None) };
+        if !self.plan.layout.is_joined(field) {
+            return Ok(Some(number));
+        }
+        cells::text(&values.fold(number.to_string(), |joined, part| joined + " " + part), label).map(Some)
     }
 
+    /// The amount of a field: the first one, or the sum of all.
     pub(super) fn amount(&self, field: Field) -> Result<Option<Signed>, String> {
-        let parse = |given| amount::parse(given, self.plan.currency);
-        self.get(field).map(|given| parse(given).map_err(|rule| format!("`{}` {rule}", self.label(field)))).transpose()
+        let parse =
+            |given| amount::parse(given, self.plan.currency).map_err(|rule| format!("`{}` {rule}", self.label(field)));
+        let mut values = self.all(field).map(parse);
+        let Some(first) = values.next().transpose()? else { return Ok(None) };
+        if !self.plan.layout.is_sum(field) {
+            return Ok(Some(first));
+        }
+        let sum = values.try_fold(first, |sum, next| {
+            sum.plus(next?).ok_or_else(|| format!("`{}` is too much", self.label(field)))
+        })?;
+        Ok(Some(sum))
+    }
+
+    /// Whether the mapping skips the row.
+    fn is_skipped(&self) -> bool {
+        let Some((_, skipped)) = &self.plan.mapping.skip else { return false };
+        let given = self.plan.layout.skip_value(self.row).map(str::to_lowercase);
+        given.is_some_and(|given| skipped.iter().any(|value| value.to_lowercase() == given))
+    }
+
+    /// Whether the row is a total of others: it has no date, and a word says so.
+    pub(super) fn is_total(&self) -> bool {
+        let date = [Field::Date, Field::OccurredAt].into_iter().find_map(|field| self.get(field));
+        let is_date = |date: &str| {
+            Timestamp::parse(date).is_some() || time::moment(date, self.plan.mapping.dates) != Err(NoDate::Unreadable)
+        };
+        let has_date = date.is_some_and(|date| is_date(&date));
+        !has_date && self.row.iter().any(|cell| cells::is_total(cell))
     }
 
     /// The error for a required field without a value.
@@ -132,9 +154,15 @@ impl<T: StatementRow> Row<T> {
     /// Parses the values of one record.
     pub(super) fn read(values: &Values<'_>) -> Self {
         let sum = || T::sum_of(values).unwrap_or_default();
+        if values.is_skipped() {
+            return Self::Skipped("a kind of row that the mapping file skips", sum());
+        }
         match T::read(values) {
             Ok(record) => Self::Record(record),
             Err(NotRecorded::Skipped(why)) => Self::Skipped(why, sum()),
+            // Its amount is that of other rows.
+            Err(NotRecorded::Total) => Self::Skipped("a total of other rows", Sum::default()),
+            Err(NotRecorded::Invalid(_)) if values.is_total() => Self::Skipped("a total of other rows", Sum::default()),
             Err(NotRecorded::Invalid(why)) => Self::Invalid(why, sum()),
         }
     }

@@ -7,12 +7,9 @@ use super::{
     formats::{Kind, NOT_TOLLS, TOLLS},
     mapping::Charges,
     row::{NotRecorded, StatementRow, Values},
-    time::{self, Order},
+    when,
 };
-use crate::{
-    request::body::shorten,
-    value::{Date, Money, Name, Plate, Sum, Text, Timestamp, When, Zone, tag_digits},
-};
+use crate::value::{Date, Money, Name, Plate, Sum, Text, Timestamp, When, Zone, tag_digits};
 
 /// A charge or a credit of a toll agency's statement.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,13 +84,6 @@ fn signed(amount: Money, credit: bool) -> Sum {
 
 /// Skips rows whose type says that they are no tolls.
 fn skip(values: &Values<'_>) -> Result<(), NotRecorded> {
-    let same = |given: &str, value: &str| given.to_lowercase() == value.to_lowercase();
-    let mut by_mapping = values.plan.mapping.skip.iter().flat_map(|(_, values)| values);
-    if let Some(given) = values.plan.layout.skip_value(values.row)
-        && by_mapping.any(|value| same(given, value))
-    {
-        return Err(NotRecorded::Skipped("a kind of row that the mapping file skips"));
-    }
     let other = |given: &str| NOT_TOLLS.iter().any(|word| given.to_lowercase().contains(word));
     if values.all(Field::Kind).any(other) {
         return Err(NotRecorded::Skipped("a payment or a fee of the account, not a toll"));
@@ -137,51 +127,17 @@ fn agency(values: &Values<'_>, credit: bool) -> Result<Name, NotRecorded> {
 
 /// The local date, and the instant if there is a time of day.
 fn occurred(values: &Values<'_>) -> Result<When, String> {
-    let plan = values.plan;
-    let field = if plan.layout.has(Field::Date) { Field::Date } else { Field::OccurredAt };
-    let label = values.label(field);
-    let Some(given) = values.get(field) else {
-        return if plan.strict { Ok(When::default()) } else { Err(values.blank(field)) };
-    };
-    let local = |date: Date, seconds: Option<u32>| When {
-        at: plan.zone.zip(seconds).and_then(|(zone, seconds)| time::instant(zone, date, seconds)),
-        on: Some(date),
-        zone: plan.zone,
-    };
-    let order = plan.mapping.order.unwrap_or(Order::YearMonthDay);
-    let unreadable =
-        |label: &str, given: &str, example: &str| format!("`{label}` is `{}`, which is not {example}", shorten(given));
-    if field == Field::Date {
-        let date = time::date(given, order).ok_or_else(|| unreadable(label, given, example(order)))?;
-        let Some(clock) = values.get(Field::Time) else { return Ok(local(date, None)) };
-        let seconds = time::time_of_day(clock)
-            .ok_or_else(|| unreadable(values.label(Field::Time), clock, "a time such as 05:13:32 PM or 17:13"))?;
-        return Ok(local(date, Some(seconds)));
+    let field = if values.plan.layout.has(Field::Date) { Field::Date } else { Field::OccurredAt };
+    match values.get(field) {
+        None if !values.plan.strict => Err(values.blank(field)),
+        _ => when::read(values, false),
     }
-    if let Some(at) = Timestamp::parse(given) {
-        // Without a time zone the local date is the date in the text.
-        let written = given.get(..10).and_then(Date::parse);
-        return Ok(When { at: Some(at), on: plan.zone.map(|zone| zone.local(at).date()).or(written), zone: None });
-    }
-    let (day, clock) = given.split_once(['T', ' ']).map_or((given, None), |(day, clock)| (day, Some(clock)));
-    let wanted = if plan.zone.is_some() { example(order) } else { "an RFC 3339 time such as 2026-06-02T14:03:00Z" };
-    let wrong = || match Timestamp::no_zone(given) {
-        Some(rule) => format!("`{label}` is `{}`, which {rule}, or name the zone of the file", shorten(given)),
-        None => unreadable(label, given, wanted),
-    };
-    if plan.zone.is_none() {
-        return Err(wrong());
-    }
-    let date = time::date(day, order).ok_or_else(wrong)?;
-    let Some(clock) = clock else { return Ok(local(date, None)) };
-    let seconds = time::time_of_day(clock).ok_or_else(wrong)?;
-    Ok(local(date, Some(seconds)))
 }
 
 /// The identifiers of the vehicle. One whose value is lost is left out if there is another.
 fn vehicle(values: &Values<'_>) -> Result<Identifiers, String> {
     let mut lost = None;
-    let mut known = |field: Field| match values.get(field).and_then(|given| loss(&bare(given), values.label(field))) {
+    let mut known = |field: Field| match values.get(field).and_then(|given| loss(&bare(&given), values.label(field))) {
         Some(why) => {
             lost = Some(why);
             Ok(None)
@@ -204,13 +160,5 @@ fn vehicle(values: &Values<'_>) -> Result<Identifiers, String> {
     match lost {
         Some(why) if plate.is_none() && tag.is_none() => Err(why),
         _ => Ok((tag, plate, state)),
-    }
-}
-
-fn example(order: Order) -> &'static str {
-    match order {
-        Order::MonthDayYear => "a date with the month first, such as 12/29/2025",
-        Order::DayMonthYear => "a date with the day first, such as 29/12/2025",
-        Order::YearMonthDay => "a date such as 2025-12-29",
     }
 }

@@ -5,12 +5,9 @@ use super::{
     field::Field,
     formats::{Kind, VIOLATIONS},
     row::{NotRecorded, StatementRow, Values},
-    time::{self, Order},
+    time, when,
 };
-use crate::{
-    request::body::shorten,
-    value::{Date, Money, Name, Sum, Text, Timestamp, Zone},
-};
+use crate::value::{Date, Money, Name, Sum, Text, Timestamp, When, Zone};
 
 /// A violation that a list reports.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +29,7 @@ pub struct ViolationRow {
     pub status: Option<Text>,
     pub plate_type: Option<Text>,
     pub respond_by: Option<Date>,
-    /// `issue_date` as a date; `None` when it is no valid date, such as `51/71/2004`.
+    /// `issue_date` as a date; `None` when it is no valid date, such as `51/71/2004` in New York's lists.
     pub issued_on: Option<Date>,
     /// The instant of the violation; `None` when `violation_time` is no time of day, or can be one in the morning and one in the evening.
     pub issued_at: Option<Timestamp>,
@@ -44,21 +41,24 @@ impl StatementRow for ViolationRow {
     const KIND: &'static Kind = &VIOLATIONS;
 
     fn read(values: &Values<'_>) -> Result<Self, NotRecorded> {
+        if values.get(Field::Plate).is_none() && values.is_total() {
+            return Err(NotRecorded::Total);
+        }
         let summons_number = values.number(Field::SummonsNumber)?.ok_or_else(|| values.blank(Field::SummonsNumber))?;
         let summons_number = cells::name(&summons_number, values.label(Field::SummonsNumber))?;
-        let (issue_date, violation_time) = (values.text(Field::Date)?, values.text(Field::Time)?);
-        let order = values.plan.mapping.order.unwrap_or(Order::YearMonthDay);
-        let issued_on = issue_date.as_deref().and_then(|given| time::date(given, order));
-        let seconds = violation_time.as_deref().filter(|time| !time::lost_its_half(time)).and_then(time::time_of_day);
-        let local = values.plan.zone.zip(issued_on).zip(seconds);
+        let day = if values.plan.layout.has(Field::Date) { Field::Date } else { Field::OccurredAt };
+        let When { on: issued_on, at: issued_at, zone: time_zone } = match when::read(values, true) {
+            Err(_) if values.plan.is_new_york => When::default(),
+            read => read?,
+        };
         let mut row = Self {
             summons_number,
             amount_due: Money::default(),
             plate: values.identifier(Field::Plate)?,
             // New York writes 99 for a state that nobody read.
             state: values.text(Field::PlateState)?.filter(|state| **state != *"99"),
-            issue_date,
-            violation_time,
+            issue_date: values.text(day)?,
+            violation_time: values.text(Field::Time)?,
             violation: values.text(Field::Violation)?,
             fine_amount: money(values, Field::Fine)?,
             penalty_amount: money(values, Field::Penalty)?,
@@ -68,10 +68,10 @@ impl StatementRow for ViolationRow {
             issuing_agency: values.text(Field::Agency)?,
             status: values.text(Field::Status)?,
             plate_type: values.text(Field::PlateType)?,
-            respond_by: respond_by(values, order)?,
+            respond_by: respond_by(values)?,
             issued_on,
-            issued_at: local.and_then(|((zone, date), seconds)| time::instant(zone, date, seconds)),
-            time_zone: values.plan.zone.filter(|_| issued_on.is_some()),
+            issued_at,
+            time_zone,
         };
         let due = money(values, Field::AmountDue)?.or_else(|| {
             due([row.fine_amount, row.penalty_amount, row.interest_amount, row.reduction_amount, row.payment_amount])
@@ -94,13 +94,12 @@ impl StatementRow for ViolationRow {
 }
 
 /// The last day to respond. A day that cannot be read is refused: nobody may take it for a violation without such a day.
-fn respond_by(values: &Values<'_>, order: Order) -> Result<Option<Date>, String> {
+fn respond_by(values: &Values<'_>) -> Result<Option<Date>, String> {
     let Some(given) = values.get(Field::RespondBy) else { return Ok(None) };
-    let day = given.split(['T', ' ']).next().unwrap_or(given);
-    let date = time::date(day, order).or_else(|| Date::parse(day));
-    let label = values.label(Field::RespondBy);
-    let wrong = || format!("`{label}` is `{}`, which is not a date such as 2026-07-26", shorten(given));
-    date.map(Some).ok_or_else(wrong)
+    let (dates, label) = (values.plan.mapping.dates, values.label(Field::RespondBy));
+    let date = time::moment(&given, dates)
+        .or_else(|why| given.get(..10).and_then(Date::parse).map(|date| (date, None)).ok_or(why));
+    date.map(|(date, _)| Some(date)).map_err(|why| when::no_date(why, label, &given, dates))
 }
 
 fn money(values: &Values<'_>, field: Field) -> Result<Option<Money>, String> {

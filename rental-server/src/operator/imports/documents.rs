@@ -12,7 +12,7 @@ use crate::{
 use rental_core::{
     imports::{
         organization::{end_line, first_line},
-        statements::{self, DEFAULT_ISSUER, Kind},
+        statements::{DEFAULT_ISSUER, Kind},
     },
     resources::{credit_note, customer, invoice, organization, toll, violation},
     schema::ResourceSpec,
@@ -34,25 +34,25 @@ pub(super) fn statement(kind: &Kind) -> Documented {
     );
     let zone = query(
         "time_zone",
-        "The zone of its local times, when it is not the format's own.",
+        "The zone of its local times, when it is not that of the format or mapping, or the organization's. A list of violations without `format` and `mapping` in an organization outside of New York needs it.",
         json!({"type": "string", "maxLength": 64}),
     );
-    let own = match kind.parameter {
-        statements::Parameter::Mapping => query(
-            "mapping",
-            "JSON that maps the columns of another agency's file; instead of `format`.",
-            json!({"type": "string", "maxLength": 8192}),
-        ),
-        statements::Parameter::Issuer => query(
-            "issuer",
-            "Authority that issued the summons numbers.",
-            json!({"type": "string", "minLength": 1, "maxLength": 255, "default": DEFAULT_ISSUER}),
-        ),
-    };
+    let mapping = query(
+        "mapping",
+        "JSON that describes the file of an agency or city without a format; instead of `format`.",
+        json!({"type": "string", "maxLength": 8192}),
+    );
+    let issuer = kind.has_issuer.then(|| {
+        let about = format!(
+            "Authority that numbered the summonses. Default: that of the format or mapping, else {DEFAULT_ISSUER}."
+        );
+        query("issuer", &about, json!({"type": "string", "minLength": 1, "maxLength": 255}))
+    });
+    let own = [format, zone, dry_run(), mapping].into_iter().chain(issuer);
     let spec = kind.resource;
     import(format!("/admin/v1/organizations/{{organization}}/{}/import", spec.plural), spec, statement_file(kind))
         .says(ROWS)
-        .parameters([format, zone, dry_run(), own].map(Parameter::Own).into())
+        .parameters(own.map(Parameter::Own).collect())
 }
 
 fn statement_file(kind: &Kind) -> Value {

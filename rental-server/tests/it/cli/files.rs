@@ -109,6 +109,28 @@ fn a_refused_file_is_exit_6_and_a_missing_one_1() {
 }
 
 #[test]
+fn an_import_without_a_valid_row_is_exit_6_and_with_one_0() {
+    let Some(cli) = Cli::find() else { return };
+    let server = Server::shared();
+    let organization = server.organization();
+    let invalid = toll(1, "a lot");
+    for (file, code, format) in
+        [(HEADER.to_owned() + &invalid, 6, ""), (HEADER.to_owned() + &invalid + &toll(2, "1"), 0, " --json")]
+    {
+        fs::write(cli.home.path().join("rows.csv"), file).unwrap();
+        let ran = cli.run(server, &format!("tolls import rows.csv --organization {}{format}", organization.id));
+        assert_eq!(ran.code, Some(code), "{ran:?}");
+        assert_eq!(ran.stderr.contains("every row of the file is invalid"), code == 6, "{ran:?}");
+    }
+    let mapping = "\u{feff}{\"agency\": \"A\", \"charges\": \"positive\", \"columns\": {\"occurred_at\": \"When\", \"plate\": \"P\", \"amount\": \"Sum\"}}";
+    fs::write(cli.home.path().join("bom.json"), mapping).unwrap();
+    fs::write(cli.home.path().join("bom.csv"), "\u{feff}When,P,Sum\n2026-06-02T10:03:00Z,ABC1234,1.5\n").unwrap();
+    let ran =
+        cli.run(server, &format!("tolls import bom.csv --mapping bom.json --organization {} --json", organization.id));
+    assert_eq!((ran.code, ran.json()["created"].clone()), (Some(0), json!(1)), "{ran:?}");
+}
+
+#[test]
 fn a_large_file_is_sent_for_longer_than_the_time_out() {
     let Some(cli) = Cli::find() else { return };
     let server = Server::shared();
@@ -158,7 +180,7 @@ fn an_import_into_another_organization_of_the_server_says_what_to_do() {
     source.vehicle(json!({}));
     cli.run(server, &format!("export --organization {} --to own.ndjson", source.id));
     let ran = cli.run(server, &format!("import --organization {} own.ndjson", target.id));
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.code, Some(6), "{ran:?}");
     let words = [
         "import the file into another server",
         "else create new objects over the API",
