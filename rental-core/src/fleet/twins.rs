@@ -7,7 +7,7 @@ use crate::{
     resources::{Attributable, Posting, parse, posting_look_up},
     schema::Attribution,
     store::{Key, Order, Span, Store, key_of},
-    value::{Id, OrganizationId, Text, Timestamp},
+    value::{Id, OrganizationId, Text, Timestamp, folded, nfc},
 };
 
 /// Two postings of one passage are at most this far apart, in milliseconds: the clocks of tag readers and cameras differ.
@@ -30,7 +30,7 @@ const CODE: &str = "PROBABLE_TWIN";
 /// zeros, and people write spaces.
 #[must_use]
 pub fn are_twins(one: &Posting<'_>, other: &Posting<'_>) -> bool {
-    let same = |one: &str, other: &str| one.to_lowercase() == other.to_lowercase();
+    let same = |one: &str, other: &str| folded(one) == folded(other);
     let until = |at: Timestamp| at.plus_millis(MOST_APART);
     if one.vehicle != other.vehicle || one.at > until(other.at) || other.at > until(one.at) {
         return false;
@@ -56,7 +56,7 @@ pub fn are_twins(one: &Posting<'_>, other: &Posting<'_>) -> bool {
 /// Whether two numbers differ only in leading zeros and spaces.
 fn is_one_number(one: &str, other: &str) -> bool {
     let bare =
-        |number: &str| number.chars().filter(|c| !c.is_whitespace()).skip_while(|c| *c == '0').collect::<String>();
+        |number: &str| nfc(number).chars().filter(|c| !c.is_whitespace()).skip_while(|c| *c == '0').collect::<String>();
     bare(one) == bare(other)
 }
 

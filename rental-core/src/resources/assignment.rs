@@ -13,7 +13,7 @@ use crate::{
         UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
     },
     value::{
-        AssignmentsId, FieldValue, FromField, Name, Plate, Text, Timestamp, VehicleId, objects, same_tag, tag_digits,
+        AssignmentsId, FieldValue, FromField, Name, Plate, Text, Timestamp, VehicleId, objects, same_tag, tag_number,
         words,
     },
 };
@@ -103,7 +103,7 @@ impl Assignment {
     #[must_use]
     pub fn look_up(&self) -> Option<IndexPrefix> {
         match self.kind {
-            AssignmentKind::TollTag => tag_digits(&self.number).map(|digits| vehicle::tag_look_up(&digits)),
+            AssignmentKind::TollTag => tag_number(&self.number).map(|number| vehicle::tag_look_up(&number)),
             AssignmentKind::Plate => self.plate().map(|plate| vehicle::plate_look_up(&plate)),
         }
     }
@@ -118,8 +118,8 @@ impl Assignment {
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         match (self.kind, other.kind) {
-            (AssignmentKind::TollTag, AssignmentKind::TollTag) => tag_digits(&self.number)
-                .zip(tag_digits(&other.number))
+            (AssignmentKind::TollTag, AssignmentKind::TollTag) => tag_number(&self.number)
+                .zip(tag_number(&other.number))
                 .is_some_and(|(one, other)| same_tag(&one, &other)),
             (AssignmentKind::Plate, AssignmentKind::Plate) => {
                 self.plate().zip(other.plate()).is_some_and(|(one, other)| {
@@ -261,7 +261,7 @@ pub fn mistakes(list: &[Assignment], vehicle: &Vehicle) -> FieldErrors {
     for (at, one) in list.iter().enumerate() {
         if one.look_up().is_none() {
             let rule = match one.kind {
-                AssignmentKind::TollTag => "must be the number of a transponder: 7 to 20 digits",
+                AssignmentKind::TollTag => "must be the number of a transponder, with a digit",
                 AssignmentKind::Plate => "must have a letter or digit",
             };
             errors.add(|| wrong(at, ".number", rule));

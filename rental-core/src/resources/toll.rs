@@ -14,7 +14,7 @@ use crate::{
     },
     value::{
         Currency, CustomerId, Date, InvoiceId, Money, Name, Plate, RentalId, Text, Timestamp, TollId, VehicleId, When,
-        Zone, tag_digits,
+        Zone, folded, nfc, tag_number,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -150,7 +150,7 @@ impl Resource for Toll {
 impl Toll {
     /// The identity of the toll: the agency's transaction number, else all values of the passage.
     pub(crate) fn identity(&self) -> Option<String> {
-        let number = self.transaction_id.as_ref().map(|number| format!("{}\n#{number}", self.agency.to_lowercase()));
+        let number = self.transaction_id.as_ref().map(|number| format!("{}\n#{}", folded(&self.agency), nfc(number)));
         number.or_else(|| self.content())
     }
 
@@ -162,14 +162,14 @@ impl Toll {
 
     /// The values of the passage as text: vehicle, place, time and amount.
     fn content(&self) -> Option<String> {
-        let agency = self.agency.to_lowercase();
-        let tag = self.transponder_number.as_deref().map(|tag| tag_digits(tag).unwrap_or_else(|| tag.to_owned()));
+        let agency = folded(&self.agency);
+        let tag = self.transponder_number.as_deref().map(|tag| tag_number(tag).unwrap_or_else(|| tag.to_owned()));
         let plate = self.plate.as_deref().and_then(|plate| Plate::parse(plate, self.plate_state.as_deref()));
         let plate = plate.map(|plate| format!("{} {}", plate.state.unwrap_or_default(), plate.number));
         let whose = tag.or(plate)?;
         let day = || self.occurred_on.map(|date| date.to_string());
         let when = self.occurred_at.map(|time| time.to_string()).or_else(day)?;
-        let place = self.plaza.as_deref().unwrap_or_default().to_lowercase();
+        let place = folded(self.plaza.as_deref().unwrap_or_default());
         Some(format!("{agency}\n{whose}\n{when}\n{place}\n{}", self.amount))
     }
 }

@@ -8,7 +8,7 @@ use crate::{
         ResourceSpec, UPDATED_AT, field, filter, filter_by, id, index, look_up, object, ordered_index,
     },
     store::Record,
-    value::{Currency, Money, Name, OrganizationId, Plate, Text, Timestamp, VehicleId, tag_digits, tag_serial, words},
+    value::{Currency, Money, Name, OrganizationId, Plate, Text, Timestamp, VehicleId, tag_number, tag_serial, words},
 };
 use serde::{Deserialize, Serialize};
 
@@ -104,10 +104,10 @@ fields! {
     }
 }
 
-/// The look-up prefix of vehicles whose transponder has the same serial as these digits.
+/// The look-up prefix of vehicles whose transponder has the same serial as this number.
 #[must_use]
-pub(crate) fn tag_look_up(digits: &str) -> IndexPrefix {
-    TAG.of(&[tag_serial(digits).as_bytes()])
+pub(crate) fn tag_look_up(number: &str) -> IndexPrefix {
+    TAG.of(&[tag_serial(number).as_bytes()])
 }
 
 /// The look-up prefix of vehicles with a plate of the same number as this text, in all states. `None` without letter or digit.
@@ -123,7 +123,7 @@ pub(crate) fn plate_look_up(plate: &Plate) -> IndexPrefix {
 
 /// The prefixes of a transponder and of a plate with its state in these look-ups. Numbers that no statement can name have none.
 pub(crate) fn name_look_ups([tag, plate, state]: [Option<&str>; 3]) -> impl Iterator<Item = IndexPrefix> {
-    let tag = tag.and_then(tag_digits).map(|digits| tag_look_up(&digits));
+    let tag = tag.and_then(tag_number).map(|number| tag_look_up(&number));
     let plate = plate.and_then(|plate| Plate::parse(plate, state)).map(|plate| plate_look_up(&plate));
     tag.into_iter().chain(plate)
 }

@@ -14,7 +14,7 @@ use crate::{
     },
     value::{
         Currency, CustomerId, Date, InvoiceId, Money, Name, RentalId, Text, Timestamp, VehicleId, ViolationId, When,
-        Zone,
+        Zone, folded, nfc,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -190,7 +190,7 @@ const BILL_TOO_HIGH: &str = "More is billed than it costs now";
 /// The identity of a violation: its issuer and summons number.
 #[must_use]
 pub fn identity(issuer: &str, summons_number: &str) -> String {
-    format!("{}\n#{summons_number}", issuer.to_lowercase())
+    format!("{}\n#{}", folded(issuer), nfc(summons_number))
 }
 
 impl Billable for Violation {

@@ -4,7 +4,7 @@
 //! an index is never reused, so an index contains no entries that an older program wrote for another index.
 
 use super::kind::Kind;
-use crate::value::{self, Date, IndexValue, Timestamp};
+use crate::value::{self, Date, IndexValue, Timestamp, nfc};
 
 /// An index for the filters of a list. An object has one entry in it if all fields of the index are set.
 #[derive(Debug)]
@@ -79,13 +79,16 @@ impl<'a> IndexValue<'a> {
 
     fn put_into(self, prefix: IndexPrefix) -> IndexPrefix {
         match self {
-            Self::Text(text) => prefix.with(text.as_bytes()),
+            Self::Text(text) => prefix.with(nfc(text).as_bytes()),
             Self::Id(id) => prefix.with(id.as_bytes()),
             Self::Time(time) => prefix.with(&time.millis().to_be_bytes()),
             Self::Date(date) => prefix.with(&u64::from(date.day_number()).to_be_bytes()),
         }
     }
 }
+
+/// Bytes of a value in a key: a text of 255 characters of 4 bytes.
+const VALUE_BYTES: usize = 255 * 4;
 
 /// The middle of an index entry's key, between the tag of the resource and the id: number of the index and values.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -101,9 +104,11 @@ impl IndexPrefix {
     }
 
     /// Adds a value, with its length before it so that two values are never confused with one.
+    ///
+    /// Only its first 1,020 bytes count: some characters are longer in NFC, and an index of PostgreSQL takes keys below 2,700 bytes.
     #[must_use]
     pub fn with(mut self, value: &[u8]) -> Self {
-        // Every value is far shorter than 64 KiB: the longest is an e-mail address of 254 bytes.
+        let value = &value[..value.len().min(VALUE_BYTES)];
         self.0.extend_from_slice(&u16::try_from(value.len()).unwrap_or(u16::MAX).to_be_bytes());
         self.0.extend_from_slice(value);
         self
@@ -132,5 +137,20 @@ impl IndexSpec {
     pub(super) fn serves(&self, fields: &[&str], ordered_by: Option<&str>) -> bool {
         let same = self.fields.len() == fields.len() && self.fields.iter().all(|field| fields.contains(field));
         same && self.ordered_by == ordered_by
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_has_one_entry_composed_and_decomposed_and_of_bounded_length() {
+        let entry = |text: &str| IndexValue::Text(text).put_into(IndexPrefix::new(1));
+        assert_eq!(entry("zoë@exämple.com"), entry("zoe\u{308}@exa\u{308}mple.com"));
+        assert_ne!(entry("zoë@exämple.com"), entry("ZOË@exämple.com"));
+        let longest = "\u{1d160}".repeat(255);
+        assert!(nfc(&longest).len() > longest.len(), "three characters each");
+        assert!(entry(&longest).as_bytes().len() <= 1 + 2 + VALUE_BYTES);
     }
 }

@@ -99,7 +99,7 @@ impl Serialize for Object<'_> {
 /// The value of a field in the key of an index entry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum IndexValue<'a> {
-    /// A text, stored as its bytes.
+    /// A text, stored as the bytes of its composed form (NFC).
     Text(&'a str),
     /// An id, stored as its 16 bytes.
     Id(Uuid),

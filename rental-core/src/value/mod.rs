@@ -2,6 +2,7 @@
 //!
 //! Source of every rule: `docs/decisions.md`, "Identity and values". Nothing here knows a resource.
 
+mod compared;
 mod date;
 mod decimal;
 mod earlier_vehicle;
@@ -24,6 +25,7 @@ mod words;
 mod written;
 mod zone;
 
+pub use compared::{folded, nfc};
 pub use date::Date;
 pub use decimal::{Decimal, DecimalError};
 pub use earlier_vehicle::EarlierVehicle;
@@ -41,7 +43,7 @@ pub use members::Members;
 pub use money::{Currency, Money, Sum};
 pub use percent::Percent;
 pub use plate::Plate;
-pub(crate) use plate::{same_tag, tag_digits, tag_serial};
+pub(crate) use plate::{same_tag, tag_and_no_plate, tag_digits, tag_number, tag_serial};
 pub use sealed::{Fingerprint, SealedSecret};
 pub use text::{Email, Language, MOST_LINES, Name, Phone, Text};
 pub use timestamp::Timestamp;

@@ -1,8 +1,13 @@
 //! License plates and toll transponders in one canonical form. Agencies spell the same plate or number differently.
 
-use super::state::{is_state_code, state_code};
+use super::{
+    compared::nfc,
+    state::{is_state_code, state_code},
+};
 
-/// How many digits the number of a transponder has.
+/// Letters and digits of the longest plates: those of India.
+const PLATE_CHARACTERS: usize = 10;
+/// How many digits the number of a transponder has in a column that can also have plates.
 const TAG_DIGITS: std::ops::RangeInclusive<usize> = 7..=20;
 /// How many digits the serial number of a transponder has, after the agency's prefix.
 const SERIAL_DIGITS: usize = 8;
@@ -28,10 +33,10 @@ impl Plate {
     /// `None` when `text` has no letter or digit.
     #[must_use]
     pub fn parse(text: &str, state: Option<&str>) -> Option<Self> {
-        let given = state.and_then(state_code);
-        let parts: Vec<String> =
-            text.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty()).map(str::to_uppercase).collect();
-        let (first, last) = (parts.first()?, parts.last()?);
+        let (given, upper) = (state.and_then(state_code), text.to_uppercase());
+        let text = nfc(&upper);
+        let parts: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty()).collect();
+        let (first, last) = (*parts.first()?, *parts.last()?);
         let ends = [(first, 1..parts.len()), (last, 0..parts.len() - 1)];
         let is_state = |part: &str| match &given {
             Some(given) => state_code(part).as_ref() == Some(given),
@@ -45,21 +50,37 @@ impl Plate {
     }
 }
 
-/// The digits of a transponder's number, leading zeros kept: `006 11743677` is `00611743677`.
+/// The number of a transponder as numbers are compared: `006 11743677` is `00611743677`, `hctr 09000001` is `HCTR09000001`.
 ///
-/// Spaces, hyphens and the quotes that spreadsheets add are removed. `None` for text with other characters, such as a
-/// number that a spreadsheet rewrote (`1.29143E+11`), and for fewer than 7 or more than 20 digits.
+/// Spaces, hyphens and the quotes that spreadsheets add are removed, and letters are capital ones. `None` for text without a
+/// digit, and for a number that a spreadsheet rewrote (`1.29143E+11`).
 #[must_use]
-pub(crate) fn tag_digits(text: &str) -> Option<String> {
-    let bare = text.trim().trim_matches(['\'', '"']);
-    let digits: String = bare.chars().filter(|c| !c.is_whitespace() && *c != '-').collect();
-    (TAG_DIGITS.contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(digits)
+pub(crate) fn tag_number(text: &str) -> Option<String> {
+    let text = text.trim().trim_matches(['\'', '"']).to_uppercase();
+    let number: String = nfc(&text).chars().filter(|c| !c.is_whitespace() && *c != '-').collect();
+    (number.contains(|c: char| c.is_ascii_digit()) && !number.contains('+')).then_some(number)
 }
 
-/// Whether two numbers from [`tag_digits`] identify the same transponder. They do when they differ only in leading
-/// zeros, or when one has an agency's prefix (3 or 4 digits before at least 8 more) that the other lacks.
+/// The number of a transponder that has 7 to 20 digits and nothing else.
+#[must_use]
+pub(crate) fn tag_digits(text: &str) -> Option<String> {
+    tag_number(text).filter(|number| TAG_DIGITS.contains(&number.len()) && are_digits(number))
+}
+
+/// The number of a transponder that cannot be a plate: one of digits ([`tag_digits`]), or one longer than every plate.
+#[must_use]
+pub(crate) fn tag_and_no_plate(text: &str) -> Option<String> {
+    let is_longer = |plate: Plate| plate.number.chars().count() > PLATE_CHARACTERS;
+    tag_digits(text).or_else(|| tag_number(text).filter(|_| Plate::parse(text, None).is_some_and(is_longer)))
+}
+
+/// Whether two numbers from [`tag_number`] identify the same transponder. Numbers of digits also do when they differ only in
+/// leading zeros, or when one has an agency's prefix (3 or 4 digits before at least 8 more) that the other lacks.
 #[must_use]
 pub(crate) fn same_tag(a: &str, b: &str) -> bool {
+    if !are_digits(a) || !are_digits(b) {
+        return a == b;
+    }
     let without_prefix = |long: &str, short: &str| {
         let mut rests = [3, 4].into_iter().filter_map(|prefix| long.get(prefix..));
         rests.any(|rest| rest.len() >= SERIAL_DIGITS && bare(rest) == bare(short))
@@ -67,12 +88,19 @@ pub(crate) fn same_tag(a: &str, b: &str) -> bool {
     bare(a) == bare(b) || without_prefix(a, b) || without_prefix(b, a)
 }
 
-/// The key of a number in the index of transponders: its last 8 digits without leading zeros.
+/// The key of a number in the index of transponders: its last 8 digits without leading zeros, or all of a number with letters.
 ///
 /// Equal transponders ([`same_tag`]) have the same serial. Different ones can share a serial.
 #[must_use]
-pub(crate) fn tag_serial(digits: &str) -> &str {
-    bare(digits.get(digits.len().saturating_sub(SERIAL_DIGITS)..).unwrap_or(digits))
+pub(crate) fn tag_serial(number: &str) -> &str {
+    if !are_digits(number) {
+        return number;
+    }
+    bare(number.get(number.len().saturating_sub(SERIAL_DIGITS)..).unwrap_or(number))
+}
+
+fn are_digits(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The digits without leading zeros; at least the last digit stays.
@@ -133,7 +161,69 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_is_7_to_20_digits() {
+    fn a_plate_is_the_same_composed_and_decomposed() {
+        for (text, number) in [
+            ("AO\u{308}-AB 123", "AÖAB123"),
+            ("ao\u{308} ab123", "AÖAB123"),
+            ("\u{1112}\u{1161}\u{11ab} 12", "한12"),
+            ("C\u{327}A 34", "ÇA34"),
+        ] {
+            check(text, None, None, number);
+            check(text, Some("Que\u{301}bec"), Some("QC"), number);
+        }
+        assert_eq!(Plate::parse("A1", Some("Nuevo Leo\u{301}n")), Plate::parse("A1", Some("NUEVO LEÓN")));
+        assert_eq!(Plate::parse("A1", Some("Zu\u{308}rich")), Plate::parse("A1", Some("zürich")));
+    }
+
+    #[test]
+    fn a_tag_is_a_text_without_spaces_and_case() {
+        for (text, number) in [
+            ("HCTR09000001", "HCTR09000001"),
+            (" hctr 0900 0001 ", "HCTR09000001"),
+            ("'HCTR-09000001", "HCTR09000001"),
+            ("tex.10020030", "TEX.10020030"),
+            ("123456", "123456"),
+            ("12 34\u{a0}56", "123456"),
+            ("e\u{301}1", "É1"),
+            ("006 11743677", "00611743677"),
+        ] {
+            assert_eq!(tag_number(text).as_deref(), Some(number), "{text}");
+        }
+        for text in ["", " - ", "none", "N/A", "1.29143E+11", "１２３４５６７８"] {
+            assert_eq!(tag_number(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_tags_of_digits_are_compared_by_their_serial() {
+        for (a, b) in [("123456", "0123456"), ("123456", "00100123456"), ("HCTR09000001", "HCTR09000001")] {
+            assert!(same_tag(a, b) && same_tag(b, a) && tag_serial(a) == tag_serial(b), "{a} {b}");
+        }
+        for (a, b) in [
+            ("HCTR09000001", "09000001"),
+            ("HCTR09000001", "HCTR9000001"),
+            ("TEX.10020030", "TEX10020030"),
+            ("TEX.10020030", "HCTR.10020030"),
+            ("123456", "123457"),
+        ] {
+            assert!(!same_tag(a, b) && !same_tag(b, a), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn in_a_column_with_plates_a_number_longer_than_a_plate_is_a_tag() {
+        for (text, number) in
+            [("HCTR 09000001", "HCTR09000001"), ("tex.10020030", "TEX.10020030"), ("006 11743677", "00611743677")]
+        {
+            assert_eq!(tag_and_no_plate(text).as_deref(), Some(number), "{text}");
+        }
+        for plate in ["NY LZA7293", "MH12AB1234", "MH-12-AB-1234", "123456", "NEVER AGAIN MORE"] {
+            assert_eq!(tag_and_no_plate(plate), None, "{plate}");
+        }
+    }
+
+    #[test]
+    fn in_a_column_with_plates_a_tag_is_7_to_20_digits() {
         for (text, digits) in [
             (" 99900000001", "99900000001"),
             ("006 11743677", "00611743677"),
@@ -191,6 +281,9 @@ mod tests {
                 prop_assert!(!whole || again == Some(plate));
             }
             let _ = (tag_digits(&text), tag_serial(&text), same_tag(&text, "é"));
+            if let Some(number) = tag_number(&text) {
+                prop_assert!(!number.contains([' ', '-']) && same_tag(&number, &number));
+            }
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The states, provinces and territories that issue license plates, under one code each. Agencies spell them in many ways.
 
+use super::compared::nfc;
+
 /// What a spelling is called by its country's prefix: `US-NJ`, `CA-ON`, `MX-SON`.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Country {
@@ -161,7 +163,7 @@ fn bare(text: &str) -> String {
         'Ú' => 'U',
         other => other,
     };
-    text.chars().flat_map(char::to_uppercase).map(accent).filter(|c| c.is_alphanumeric()).collect()
+    nfc(&text.to_uppercase()).chars().map(accent).filter(|c| c.is_alphanumeric()).collect()
 }
 
 #[cfg(test)]

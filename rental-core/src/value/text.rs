@@ -4,6 +4,7 @@
 //! nothing: a rule may become stricter after an older version stored a text, and that record must stay readable. So no
 //! type of a request body may contain one of these types: `crate::request::body` reads bodies.
 
+use super::compared::nfc;
 use email_address::{EmailAddress, Options};
 use serde::{Deserialize, Serialize};
 use std::ops::Deref;
@@ -173,7 +174,7 @@ impl Email {
             return Err(format!("must be at most {EMAIL_MAX_BYTES} bytes"));
         }
         let bare = Options::default().without_display_text();
-        let fine = EmailAddress::parse_with_options(&given, bare).is_ok()
+        let fine = EmailAddress::parse_with_options(&nfc(&given), bare).is_ok()
             && !given.chars().any(|c| c.is_control() || c == ' ');
         if fine { Ok(Self(given)) } else { Err("must be one email address, such as ada@example.com".into()) }
     }
@@ -243,8 +244,16 @@ mod tests {
 
     #[test]
     fn one_email_address_and_nothing_else() {
-        for good in ["ada@example.com", "a.b+c@sub.example.co.uk", "o'neil@example.ie"] {
-            assert!(Email::parse(good).is_ok(), "{good}");
+        for good in [
+            "ada@example.com",
+            "a.b+c@sub.example.co.uk",
+            "o'neil@example.ie",
+            "zoë@exämple.com",
+            "zoe\u{308}@exa\u{308}mple.com",
+            "한@example.com",
+            "\u{1112}\u{1161}\u{11ab}@example.com",
+        ] {
+            assert_eq!(Email::parse(good).as_deref(), Ok(good), "it is kept as it is");
         }
         let long = format!("{}@example.com", "a".repeat(250));
         for bad in [

@@ -11,6 +11,7 @@ mod deletion;
 mod drafts;
 mod erased_in_imports;
 mod formats;
+mod identifiers;
 mod imports;
 mod leads;
 pub(crate) mod listener;

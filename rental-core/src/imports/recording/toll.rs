@@ -8,7 +8,7 @@ use crate::{
         toll::{self, Toll},
     },
     schema::IndexPrefix,
-    value::{Date, Money, Plate, Text, VehicleId, same_tag, tag_digits, tag_serial},
+    value::{Date, Money, Plate, Text, VehicleId, folded, same_tag, tag_digits, tag_number, tag_serial},
 };
 
 impl Importable for Toll {
@@ -79,13 +79,13 @@ impl Importable for Toll {
         fn differ<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
             one.zip(other).is_some_and(|(one, other)| one != other)
         }
-        let tag = |toll: &Self| toll.transponder_number.as_deref().and_then(tag_digits);
+        let tag = |toll: &Self| toll.transponder_number.as_deref().and_then(tag_number);
         let tags_differ = tag(self).zip(tag(other)).is_some_and(|(one, other)| !same_tag(&one, &other));
         let plate = |toll: &Self| Plate::parse(toll.plate.as_deref()?, toll.plate_state.as_deref());
         let plates_differ = plate(self)
             .zip(plate(other))
             .is_some_and(|(one, other)| one.number != other.number || differ(one.state, other.state));
-        let plaza = |toll: &Self| toll.plaza.as_deref().map(str::to_lowercase);
+        let plaza = |toll: &Self| toll.plaza.as_deref().map(folded);
         // An hour that came twice can be stated by the clocks in one file and with an offset in another one.
         let times_differ = match (self.when().instants(), other.when().instants()) {
             (Some(one), Some(other)) => one.0 != other.0 && one.0 != other.1 && one.1 != other.0,

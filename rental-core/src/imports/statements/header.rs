@@ -1,6 +1,7 @@
 //! The header of a file. Names of columns are compared without case, spaces and underscores.
 
 use crate::request::body::{did_you_mean, shorten};
+use crate::value::nfc;
 
 /// Longest name, in characters, that a message shows.
 const MAX_SHOWN: usize = 40;
@@ -93,5 +94,5 @@ impl Header {
 
 /// A name without the differences in spelling: `Plate ID`, `plate_id` and `PLATE  ID` are one name.
 pub(super) fn normal(name: &str) -> String {
-    name.chars().filter(|c| !c.is_whitespace() && *c != '_').flat_map(char::to_lowercase).collect()
+    nfc(name).chars().filter(|c| !c.is_whitespace() && *c != '_').flat_map(char::to_lowercase).collect()
 }

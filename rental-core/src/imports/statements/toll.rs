@@ -9,7 +9,7 @@ use super::{
     row::{NotRecorded, StatementRow, Values},
     when,
 };
-use crate::value::{Date, Money, Name, Plate, Sum, Text, Timestamp, When, Zone, tag_digits};
+use crate::value::{Date, Money, Name, Plate, Sum, Text, Timestamp, When, Zone, tag_and_no_plate};
 
 /// A charge or a credit of a toll agency's statement.
 #[derive(Clone, Debug, PartialEq)]
@@ -148,8 +148,8 @@ fn vehicle(values: &Values<'_>) -> Result<Identifiers, String> {
     if let Some(given) = values.get(Field::TagOrPlate) {
         let label = values.label(Field::TagOrPlate);
         let given = text(&bare(given.trim_matches(['\'', '"'])), label)?;
-        if let Some(digits) = tag_digits(&given) {
-            tag = tag.map_or_else(|| text(&digits, label).map(Some), |tag| Ok(Some(tag)))?;
+        if let Some(number) = tag_and_no_plate(&given) {
+            tag = tag.map_or_else(|| text(&number, label).map(Some), |tag| Ok(Some(tag)))?;
         } else if let Some(why) = loss(&given, label) {
             lost = Some(why);
         } else if let (None, Some(found)) = (&plate, Plate::parse(&given, state.as_deref())) {

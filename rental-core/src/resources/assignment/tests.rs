@@ -136,8 +136,8 @@ fn a_list_says_what_is_wrong_with_each_assignment() {
     let own = plate("ABC1", Some("New York"), None, None);
     refused(&[own.clone(), tag(TAG, None, Some(1)), tag(TAG, Some(1), Some(2))], &[]);
     refused(
-        &[own.clone(), tag("12", None, None)],
-        &["`assignments[1].number` must be the number of a transponder: 7 to 20 digits."],
+        &[own.clone(), tag("none", None, None)],
+        &["`assignments[1].number` must be the number of a transponder, with a digit."],
     );
     refused(&[own.clone(), tag(TAG, Some(2), Some(2))], &["`assignments[1].to` must be after `from`."]);
     refused(

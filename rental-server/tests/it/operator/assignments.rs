@@ -350,7 +350,7 @@ fn what_another_vehicle_has_at_that_time_is_refused_and_nothing_changes() {
     assert_eq!(assignments(&organization, &second), before);
     for (list, bad) in [
         (json!([tag(Some(MOVED), Some(MOVED))]), "assignments[0].to"),
-        (json!([{"kind": "toll_tag", "number": "12"}]), "assignments[0].number"),
+        (json!([{"kind": "toll_tag", "number": "none"}]), "assignments[0].number"),
         (json!([{"kind": "badge", "number": TAG}]), "assignments[0].kind"),
         (json!([{"kind": "plate"}]), "assignments[0].number"),
         (json!([{"kind": "plate", "number": "AB1", "until": null}]), "assignments[0]"),

@@ -35,6 +35,25 @@ fn the_email_filter_compares_exactly() {
     }
 }
 
+/// The other spelling is that of a Mac's keyboard: a letter and its accent.
+#[test]
+fn the_email_filter_finds_an_address_composed_and_decomposed() {
+    let organization = Server::shared().organization();
+    let spellings = ["zoë@exämple.com", "zoe\u{308}@exa\u{308}mple.com", "zoe\u{308}@exämple.com"];
+    let mut made = spellings.map(|email| organization.customer(json!({"email": email}))).to_vec();
+    organization.customer(json!({"email": "zoe@example.com"}));
+    made.reverse();
+    for email in spellings {
+        let found = rules::walk(&organization, "customers", &format!("&email={}", percent_encode(email)), 2);
+        assert_eq!(rules::ids(&found), made, "{email}");
+        assert!(found.iter().zip(spellings.iter().rev()).all(|(customer, sent)| customer["email"] == *sent));
+    }
+    let changed = format!("/v1/customers/{}", made[0]);
+    organization.patch(&changed, &json!({"email": "zoe@example.com"})).ok();
+    let found = rules::walk(&organization, "customers", &format!("&email={}", percent_encode(spellings[0])), 2);
+    assert_eq!(rules::ids(&found), made[1..]);
+}
+
 #[test]
 fn one_address_of_many_customers_is_walked_page_by_page() {
     let organization = Server::shared().organization();
