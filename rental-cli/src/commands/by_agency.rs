@@ -9,6 +9,7 @@ use crate::{
 use rental_core::{
     resources::{toll, violation},
     schema::ResourceSpec,
+    value::folded,
 };
 use std::collections::HashMap;
 
@@ -51,7 +52,7 @@ pub(super) fn found(api: &Api, spec: &ResourceSpec, text: &str) -> Result<Vec<Re
             continue;
         }
         let mut found = pages::of_filter(api, spec.plural, (number, which))?;
-        found.retain(|one| one.text(agency).is_some_and(|name| name.to_lowercase() == whose.to_lowercase()));
+        found.retain(|one| one.text(agency).is_some_and(|name| folded(&name) == folded(whose)));
         if !found.is_empty() {
             return Ok(found);
         }

@@ -12,6 +12,7 @@ use crate::{
 use rental_core::{
     resources::{Resource, Series, credit_note::CreditNote, invoice::Invoice, organization, specs, vehicle},
     schema::ResourceSpec,
+    value::{folded, nfc},
 };
 
 /// How people name the objects of a resource.
@@ -274,10 +275,6 @@ impl Found {
     fn of(spec: &ResourceSpec, record: &Record) -> Option<Self> {
         Some(Self { id: record.text("id")?, name: by_agency::name(spec, record) })
     }
-
-    fn of_ids(ids: Vec<String>) -> Vec<Self> {
-        ids.into_iter().map(|id| Self { id, name: None }).collect()
-    }
 }
 
 /// The objects that a text names in one way.
@@ -292,7 +289,7 @@ fn look_up(
     let found = |records: Vec<Record>| records.iter().filter_map(|record| Found::of(spec, record)).collect();
     match by {
         By::Filter(param) => pages::filtered((api, access), spec.plural, &[(param, text), limit]).map(found),
-        By::Field(field) => with_field((api, access), spec, field, (text, organization)).map(Found::of_ids),
+        By::Field(field) => with_field((api, access), spec, field, (text, organization)),
         By::Agency => by_agency::found(api, spec, text).map(found),
         By::Passage => {
             let found = by_passage::found(api, text)?.into_iter();
@@ -307,25 +304,32 @@ fn look_up(
     }
 }
 
-/// The ids of the objects with exactly this text in a field. The API has no filter for it: all pages are read, up to a
-/// bound. What is revoked has no name any more.
+/// The objects with this text in a field; if there is none, those with it in other capital or small letters, which mean
+/// something in a URL. The API has no filter for it: all pages are read, up to a bound. What is revoked has no name any more.
 fn with_field(
     (api, access): (&Api, Access),
     spec: &ResourceSpec,
     field: &str,
     (text, organization): (&str, Option<&str>),
-) -> Result<Vec<String>, Failure> {
-    let mut ids = Vec::new();
+) -> Result<Vec<Found>, Failure> {
+    let (mut exact, mut alike) = (Vec::new(), Vec::new());
+    let (wanted, wanted_in_any_case) = (nfc(text), folded(text));
     let of: Vec<_> = organization.map(|id| ("organization".to_owned(), id.to_owned())).into_iter().collect();
     let is_complete = pages::each_object((api, access), &[spec.plural], &of, MAX_PAGES, |raw| {
         let record = Record::read(raw.get())?;
-        if record.text(field).as_deref() == Some(text) && record.text("revoked_at").is_none() {
-            ids.extend(record.text("id"));
+        let name = record.text(field).filter(|_| record.text("revoked_at").is_none());
+        let found = match name.as_deref() {
+            Some(name) if nfc(name) == wanted => &mut exact,
+            Some(name) if field != "url" && folded(name) == wanted_in_any_case => &mut alike,
+            _ => return Ok(true),
+        };
+        if found.len() <= MOST_LISTED {
+            found.extend(Found::of(spec, &record));
         }
-        Ok(ids.len() <= MOST_LISTED)
+        Ok(exact.len() <= MOST_LISTED)
     })?;
-    if is_complete || ids.len() > MOST_LISTED {
-        return Ok(ids);
+    if is_complete || exact.len() > MOST_LISTED {
+        return Ok(if exact.is_empty() { alike } else { exact });
     }
     let read = MAX_PAGES * pages::MAX_LIMIT as usize;
     let many = spoken(spec.plural);

@@ -12,7 +12,7 @@ use crate::{
 };
 use rental_core::{
     resources::{toll, vehicle},
-    value::{Date, Timestamp, Zone},
+    value::{Date, Timestamp, Zone, folded, nfc},
 };
 
 /// Pages that are read at most to find a passage: of the review, and then of all tolls.
@@ -47,9 +47,7 @@ impl<'a> Passage<'a> {
         let is_when = |when: &str| when == self.when || when.get(..MINUTE) == Some(&self.when);
         toll.whose.contains(&self.whose)
             && toll.when.as_deref().is_some_and(is_when)
-            && self
-                .plaza
-                .is_none_or(|plaza| toll.plaza.as_deref().is_some_and(|known| known.eq_ignore_ascii_case(plaza)))
+            && self.plaza.is_none_or(|plaza| toll.plaza.as_deref().is_some_and(|known| folded(known) == folded(plaza)))
     }
 }
 
@@ -97,7 +95,7 @@ fn reported(toll: &Record) -> Vec<String> {
 
 /// Letters and digits of a plate or transponder, without regard to case.
 fn plain(text: &str) -> String {
-    text.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_uppercase).collect()
+    nfc(text).chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_uppercase).collect()
 }
 
 /// Whether a text has the form of a passage.

@@ -57,7 +57,7 @@ impl Session {
         }
     }
 
-    /// Id of the organization with this id or exact name. Asks the server about a name, once.
+    /// Id of the organization with this id or name. Asks the server about a name, once.
     pub(crate) fn organization_id<'a>(&'a self, text: &'a str) -> Result<&'a str, Failure> {
         if by_name::is_id(text) {
             return Ok(text);

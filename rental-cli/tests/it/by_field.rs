@@ -62,6 +62,39 @@ fn a_vehicle_without_that_plate_is_the_one_with_that_name() {
 }
 
 #[test]
+fn a_customer_is_found_in_any_case_and_composed_or_decomposed() {
+    let all = [
+        (VEHICLE, "Bob", "null"),
+        (CUSTOMER, "José Núñez", "\"jose@example.com\""),
+        (OTHER, "alice", "null"),
+        (RENTAL, "Alice", "null"),
+        (TOLL, "ALICE", "\"a@example.com\""),
+    ];
+    let all = all.map(|(id, name, email)| format!(r#"{{"id":"{id}","full_name":"{name}","email":{email}}}"#)).join(",");
+    let all = format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{all}]}}"#);
+    for (name, id) in [
+        ("bob", VEHICLE),
+        ("BOB", VEHICLE),
+        ("José Núñez", CUSTOMER),
+        ("Jose\u{301} Nu\u{301}n\u{303}ez", CUSTOMER),
+        ("josé NÚÑEZ", CUSTOMER),
+        ("JOSE\u{301} NU\u{301}N\u{303}EZ", CUSTOMER),
+        ("alice", OTHER),
+        ("Alice", RENTAL),
+    ] {
+        let answers = [all.clone(), r#"{"id":"1"}"#.to_owned()];
+        let line = format!("GET /v1/customers/{id}");
+        check(&format!("customers|get|{name}"), &answers, &[("GET /v1/customers?limit=100", ""), (&line, "")]);
+    }
+    let one = |id: &str, name: &str| ok(&format!(r#"{{"id":"{id}","full_name":"{name}"}}"#));
+    let server = FakeServer::new(vec![ok(&all), one(OTHER, "alice"), one(RENTAL, "Alice"), one(TOLL, "ALICE")]);
+    let ran = server.run(&["customers", "get", "aLICE"]);
+    let said = format!("3 customers have the full name \"aLICE\": alice ({OTHER}); Alice ({RENTAL}); ALICE ({TOLL})");
+    let flat = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(ran.code == Some(1) && flat.contains(&said), "{}", ran.stderr);
+}
+
+#[test]
 fn blocks_and_calendar_feeds_have_the_name_of_their_vehicle_if_it_has_one_of_them() {
     let answers = [list(&[VEHICLE]), list(&[OTHER]), r#"{"id":"1"}"#.to_owned()];
     let vehicle = ("GET /v1/vehicles?plate=LZA7293&limit=6", "");

@@ -189,7 +189,7 @@ const LISTED: &str = r#"{"object":"list","has_more":true,"next_cursor":"c","data
 const LISTED_NEXT: &str = r#"{"object":"list","has_more":false,"next_cursor":null,"data":[{"object":"organization","id":"0190d0f2-0000-7000-8000-000000000003","name":"Twice"}]}"#;
 
 #[test]
-fn an_organization_can_be_named_by_its_exact_name() {
+fn an_organization_can_be_named_by_its_name() {
     let named = "--organization|Sunrise Rentals";
     for (line, request, body) in [
         (format!("events|list|{named}"), format!("GET /admin/v1/organizations/{ID}/events"), String::new()),
@@ -200,6 +200,7 @@ fn an_organization_can_be_named_by_its_exact_name() {
             format!(r#"{{"organization_id":"{ID}","scope":"read"}}"#),
         ),
         ("organizations|get|Sunrise Rentals".into(), format!("GET /admin/v1/organizations/{ID}"), String::new()),
+        ("organizations|get|sunrise RENTALS".into(), format!("GET /admin/v1/organizations/{ID}"), String::new()),
         (
             "organizations|update|Sunrise Rentals|--plan|pro".into(),
             format!("PATCH /admin/v1/organizations/{ID}"),
@@ -230,9 +231,9 @@ fn a_name_of_no_or_of_several_organizations_is_refused_with_the_next_step() {
             "2 organizations have the name \"Twice\": 0190d0f2-0000-7000-8000-000000000002, 0190d0f2-0000-7000-8000-000000000003\nhint: use the id",
         ),
         (
-            "sunrise rentals",
-            3,
-            "no organization has the name \"sunrise rentals\"; there is \"Sunrise Rentals\"\nhint: write the name exactly",
+            "TWICE",
+            1,
+            "2 organizations have the name \"TWICE\": 0190d0f2-0000-7000-8000-000000000002 (Twice), 0190d0f2-0000-7000-8000-000000000003 (Twice)",
         ),
         ("Moonset", 3, "no organization has the name \"Moonset\"\nhint: `rental-cli organizations list --all` shows"),
     ] {
