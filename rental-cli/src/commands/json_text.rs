@@ -246,7 +246,7 @@ pub(crate) fn placeholder(kind: Kind) -> &'static str {
         Kind::Url => "URL",
         Kind::TimeZone => "ZONE",
         Kind::EventTypes => "TYPE",
-        Kind::Paragraph(_) => "LINES",
+        Kind::Paragraph(..) => "LINES",
         Kind::Object | Kind::Text(_) | Kind::Name(_) | Kind::EarlierVehicles | Kind::AttemptLog | Kind::Assignments => {
             "TEXT"
         }

@@ -79,7 +79,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         .required(),
         field("reason", Kind::Word(BlockReason::WORDS), "Why the vehicle is not for rent.", "\"maintenance\"")
             .starts_as("\"other\""),
-        field("notes", Kind::Text(10_000), "Notes for the fleet.", "\"New tires\"").optional(),
+        field("notes", Kind::Paragraph(10_000, 10_000), "Notes for the fleet.", "\"New tires\"").optional(),
         field(
             "status",
             Kind::Word(BlockStatus::WORDS),

@@ -7,7 +7,7 @@ use crate::{
         Ask, BY_UPDATE, CREATED_AT, Fields, Kind, ResourceSpec, SAME_EMAIL, UPDATED_AT, field, filter, id, index,
         object, ordered_index,
     },
-    value::{CustomerId, Email, Language, Name, Phone, Text, Timestamp},
+    value::{CustomerId, Email, Language, MOST_LINES, Name, Phone, Text, Timestamp},
 };
 use serde::{Deserialize, Serialize};
 
@@ -34,12 +34,17 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         )
         .personal("false"),
         field("source_channel", Kind::Text(255), "Acquisition channel.", "\"website\"").optional().personal("null"),
-        field("notes", Kind::Text(10_000), "Internal notes.", "\"Prefers morning pickups\"")
+        field("notes", Kind::Paragraph(10_000, 10_000), "Internal notes.", "\"Prefers morning pickups\"")
             .optional()
             .personal("null"),
-        field("address", Kind::Paragraph(500), "Address on invoices, in lines.", "\"12 Main St\\nSpringfield\"")
-            .optional()
-            .personal("null"),
+        field(
+            "address",
+            Kind::Paragraph(500, MOST_LINES),
+            "Address on invoices, in lines.",
+            "\"12 Main St\\nSpringfield\"",
+        )
+        .optional()
+        .personal("null"),
         field("erased_at", Kind::Time, "When the customer was erased; an erased customer cannot be changed.", "null")
             .or_null(),
         CREATED_AT,

@@ -22,8 +22,8 @@ use crate::{
     },
     store::Key,
     value::{
-        CreditNoteId, Currency, CustomerId, Date, Email, InvoiceId, Money, Name, Percent, Phone, RentalId, Text,
-        Timestamp, words,
+        CreditNoteId, Currency, CustomerId, Date, Email, InvoiceId, MOST_LINES, Money, Name, Percent, Phone, RentalId,
+        Text, Timestamp, words,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -111,14 +111,14 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         field("amount_credited", Kind::Money, "What credit notes credit of its total.", "0"),
         field("credit_note_ids", Kind::References("credit_note"), "Its credit notes, in order.", "[]"),
         field("seller_name", Kind::Name(255), "Seller when it was issued: name.", "\"Sunrise Rentals LLC\"").or_null(),
-        field("seller_address", Kind::Paragraph(500), "Address of the seller.", "null").or_null(),
+        field("seller_address", Kind::Paragraph(500, MOST_LINES), "Address of the seller.", "null").or_null(),
         field("seller_tax_id", Kind::Text(100), "Tax number of the seller.", "null").or_null(),
         field("seller_email", Kind::Email, "Email address of the seller.", "null").or_null(),
         field("seller_phone", Kind::Phone, "Phone number of the seller.", "null").or_null(),
         field("buyer_name", Kind::Name(255), "Customer when it was issued: name.", "\"Ada Lovelace\"")
             .or_null()
             .personal_but_kept("\"erased\""),
-        field("buyer_address", Kind::Paragraph(500), "Address of the customer.", "null")
+        field("buyer_address", Kind::Paragraph(500, MOST_LINES), "Address of the customer.", "null")
             .or_null()
             .personal_but_kept("null"),
         field("buyer_email", Kind::Email, "Email address of the customer.", "\"ada@example.com\"")

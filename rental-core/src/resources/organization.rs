@@ -5,7 +5,7 @@ mod rules;
 use crate::{
     resources::{Resource, fields},
     schema::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, id, object},
-    value::{Currency, Email, Money, Name, OrganizationId, Percent, Phone, Text, Timestamp, Zone, words},
+    value::{Currency, Email, MOST_LINES, Money, Name, OrganizationId, Percent, Phone, Text, Timestamp, Zone, words},
 };
 use serde::{Deserialize, Serialize};
 
@@ -67,7 +67,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         field("legal_name", Kind::Name(255), "Name on invoices; `null` for `name`.", "\"Sunrise Rentals LLC\"").optional(),
         field(
             "address",
-            Kind::Paragraph(500),
+            Kind::Paragraph(500, MOST_LINES),
             "Address on invoices, in lines.",
             "\"1 Ocean Drive\\nMiami Beach, FL 33139\\nUnited States\"",
         )
@@ -77,7 +77,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         field("contact_phone", Kind::Phone, "Phone number on invoices, in E.164 format.", "\"+13055550100\"").optional(),
         field(
             "payment_instructions",
-            Kind::Paragraph(1000),
+            Kind::Paragraph(1000, MOST_LINES),
             "How to pay, printed below the total of an open invoice.",
             "\"Bank: First Example Bank\\nIBAN: DE02 1203 0000 0000 2020 51\"",
         )

@@ -156,7 +156,7 @@ mod tests {
                 kind,
                 Kind::Text(_)
                     | Kind::Name(_)
-                    | Kind::Paragraph(_)
+                    | Kind::Paragraph(..)
                     | Kind::Email
                     | Kind::Phone
                     | Kind::Language

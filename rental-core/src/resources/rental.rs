@@ -16,8 +16,8 @@ use crate::{
     },
     store::Key,
     value::{
-        Currency, CustomerId, Date, EarlierVehicle, Holder, InvoiceId, Money, OrganizationId, Period, RentalId, Text,
-        Timestamp, VehicleId, Zone, words,
+        Currency, CustomerId, Date, EarlierVehicle, Holder, InvoiceId, MOST_LINES, Money, OrganizationId, Period,
+        RentalId, Text, Timestamp, VehicleId, Zone, words,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -93,7 +93,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
             .optional(),
         field(
             "delivery_location",
-            Kind::Text(1000),
+            Kind::Paragraph(1000, MOST_LINES),
             "Delivery address, if applicable.",
             "\"1 Market St, San Francisco\"",
         )

@@ -83,7 +83,7 @@ fn sql_type(kind: Kind) -> &'static str {
         Kind::Object
         | Kind::Text(_)
         | Kind::Name(_)
-        | Kind::Paragraph(_)
+        | Kind::Paragraph(..)
         | Kind::Email
         | Kind::Phone
         | Kind::Language

@@ -51,7 +51,7 @@ fn kind(kind: Kind) -> Value {
         Kind::Object => named("object"),
         Kind::Text(max) => json!({"is": "text", "most_characters": max}),
         Kind::Name(max) => json!({"is": "name", "most_characters": max}),
-        Kind::Paragraph(max) => json!({"is": "paragraph", "most_characters": max}),
+        Kind::Paragraph(max, _) => json!({"is": "paragraph", "most_characters": max}),
         Kind::Email => named("email"),
         Kind::Phone => named("phone"),
         Kind::Language => named("language"),

@@ -11,9 +11,8 @@ pub enum Kind {
     Text(usize),
     /// Text of at most this many characters that is not blank.
     Name(usize),
-    /// Lines of text: at most this many characters, and at most [`MOST_LINES`](crate::value::MOST_LINES) lines with `\n`
-    /// between them.
-    Paragraph(usize),
+    /// Text with line breaks (`\n` or `\r\n`): at most this many characters, and at most this many lines.
+    Paragraph(usize, usize),
     /// An e-mail address.
     Email,
     /// A phone number in E.164, such as `+12125550123`.

@@ -55,7 +55,9 @@ fn meanings(schema: &Value) -> BTreeMap<String, String> {
     for resource in list(&schema["resources"]) {
         found.insert(format!("tag {}", resource["tag"]), resource["object"].to_string());
         for field in list(&resource["fields"]) {
-            found.insert(format!("field {}.{}", resource["object"], field["name"]), field["kind"]["is"].to_string());
+            // A text that may have lines now is a text as before.
+            let kind = field["kind"]["is"].to_string().replace("paragraph", "text");
+            found.insert(format!("field {}.{}", resource["object"], field["name"]), kind);
         }
         for index in list(&resource["indexes"]).iter().chain(&list(&resource["look_ups"])) {
             let what = json!([index["fields"], index["ordered_by"], index["name"]]);

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 /// Text without control characters, in the regular expressions of ECMA-262.
 const PLAIN: &str = r"^[^\u0000-\u001f\u007f-\u009f]*$";
 /// The same with line breaks.
-const LINES: &str = r"^[^\u0000-\u0009\u000b-\u001f\u007f-\u009f]*$";
+const LINES: &str = r"^(?:\u000d\u000a|[^\u0000-\u0009\u000b-\u001f\u007f-\u009f])*$";
 /// As [`PLAIN`], with at least one character that is not white space.
 const FILLED: &str = r"^[^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*$";
 /// Language, script and region; variants and extensions are taken too.
@@ -201,7 +201,7 @@ pub(super) fn of_kind(kind: Kind, spec: &ResourceSpec) -> Value {
         Kind::Object => json!({"type": "string", "const": spec.object}),
         Kind::Text(max) => json!({"type": "string", "maxLength": max, "pattern": PLAIN}),
         Kind::Name(max) => json!({"type": "string", "minLength": 1, "maxLength": max, "pattern": FILLED}),
-        Kind::Paragraph(max) => json!({"type": "string", "maxLength": max, "pattern": LINES}),
+        Kind::Paragraph(max, _) => json!({"type": "string", "maxLength": max, "pattern": LINES}),
         Kind::Email => json!({"type": "string", "format": "email", "maxLength": 254}),
         Kind::Phone => json!({"type": "string", "pattern": r"^\+[1-9][0-9]{6,14}$"}),
         Kind::Language => json!({"type": "string", "pattern": LANGUAGE}),

@@ -38,7 +38,7 @@ fn one_text(kind: Kind, text: String) -> Result<FieldValue, String> {
     match kind {
         Kind::Text(max) => Text::parse(text, max).map(FieldValue::Text),
         Kind::Name(max) => Name::parse(text, max).map(FieldValue::Name),
-        Kind::Paragraph(max) => Text::parse_lines(text, max).map(FieldValue::Text),
+        Kind::Paragraph(max, lines) => Text::parse_lines(text, max, lines).map(FieldValue::Text),
         Kind::Email => Email::parse(text).map(FieldValue::Email),
         Kind::Phone => Phone::parse(text).map(FieldValue::Phone),
         Kind::Language => Language::parse(&text).map(FieldValue::Language),

@@ -52,7 +52,17 @@ pub(crate) fn text(name: &'static str, max: usize) -> Field {
     table
 }
 
-/// The same, not blank.
+/// The same, with line breaks.
+pub(crate) fn paragraph(name: &'static str, max: usize) -> Field {
+    let mut table = text(name, max);
+    table.bad.retain(|sent| !sent.contains("\\n"));
+    table.bad.extend([r#""a\rb""#, r#""a\n\tb""#].map(str::to_owned));
+    let good = [r#""Terminal 4\nDoor B""#, r#""12 Main St\r\nSpringfield\r\n""#, r#""\n\n- one\n- two""#];
+    table.good.extend(good.map(|sent| (sent.to_owned(), sent.to_owned())));
+    table
+}
+
+/// Text that is not blank.
 pub(crate) fn name(name: &'static str, max: usize) -> Field {
     let mut table = text(name, max);
     table.good.retain(|(sent, _)| sent != "\"\"");

@@ -8,7 +8,7 @@ mod update;
 
 use crate::support::{
     Organization,
-    fields::{Table, boolean, date, money, text, time, word},
+    fields::{Table, boolean, date, money, paragraph, text, time, word},
 };
 use serde_json::json;
 
@@ -22,7 +22,7 @@ fn table(organization: &Organization<'_>) -> Table {
         date("start_date"),
         date("end_date"),
         word("pickup_type", &["pickup", "delivery"]),
-        text("delivery_location", 1000),
+        paragraph("delivery_location", 1000),
         money("final_price"),
         word("status", &STATUSES).starts_as("\"NEW\"").followed_by(&["activated_at", "completed_at"]),
         boolean("damage_at_return").starts_as("false").patch_only(),
