@@ -318,6 +318,36 @@ async fn leads_under_former_names_and_with_phones_in_other_spellings_are_erased(
     sound(&world.store).await;
 }
 
+#[tokio::test]
+async fn leads_with_an_address_or_phone_in_every_spelling_are_erased_and_the_report_says_what_is_not_searched() {
+    let world = World::new().await;
+    let person = json!({"full_name": "Zoë Ärger", "email": "zoe.z@exämple.com", "phone": "+4915799887766"});
+    let person = world.create("customer", person).await["id"].as_str().unwrap().to_owned();
+    for contact in [
+        "ZOE.Z@EXÄMPLE.COM",
+        "Mail: <zoe.z@exa\u{308}mple.com>",
+        "zoe.z@xn--exmple-cua.com",
+        "mailto:zoe.z%40ex%C3%A4mple.com",
+        "0157 99887766",
+        "(0157) 9988-7766",
+        "+４９１５７９９８８７７６６",
+    ] {
+        world.create("lead", json!({"raw_data": {"contact": contact, "text": IN_LEADS[1]}})).await;
+    }
+    let others = ["zoe.z@example.com", "+43 157 99887766", "0157 99887767"];
+    for contact in others {
+        world.create("lead", json!({"raw_data": {"contact": contact, "text": "of others"}})).await;
+    }
+    world.erase(&person).await;
+    finish(&world.store).await;
+    let after = rows(&world.store, &Span::everything()).await;
+    assert_eq!(found(&after, IN_LEADS[1]), [], "in no lead and no event");
+    assert_eq!(found(&after, "of others").len(), 2 * others.len(), "each lead, and its event");
+    let report = report(&world.store, ORGANIZATION, CustomerId::parse(&person).unwrap()).await.unwrap().unwrap();
+    assert!(report["not_searched"].to_string().contains("Base64"), "{report}");
+    sound(&world.store).await;
+}
+
 /// An address of a company, for example, which the next person gets.
 #[tokio::test]
 async fn a_lead_under_a_former_address_that_another_customer_has_now_stays() {

@@ -19,7 +19,7 @@ pub(crate) const GROUP: Group = Group { name: "customers", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Organization };
 /// The members of the report of an erasure.
-const REPORT: [&str; 10] = [
+const REPORT: [&str; 11] = [
     "organization_id",
     "customer_id",
     "status",
@@ -30,6 +30,7 @@ const REPORT: [&str; 10] = [
     "completed_at",
     "invoices",
     "more_invoices",
+    "not_searched",
 ];
 /// Pause between two reads of the report.
 const PAUSE: Duration = Duration::from_millis(500);

@@ -15,6 +15,15 @@ use serde_json::{Value, json};
 /// Most invoices that a report lists.
 const MOST_INVOICES: usize = 1000;
 
+/// Where the person can still be: nothing looks there.
+const NOT_SEARCHED: [&str; 5] = [
+    "objects of other customers and of vehicles, such as notes that mention the person",
+    "leads without a customer that have neither the email nor the phone of the person, only a name",
+    "leads without a customer that have an email which another customer has now, or an email or phone from before the oldest stored event",
+    "emails and phones in pictures, HTML entities or Base64, and phones that have fewer than 7 digits without the code of the country",
+    "backups, exports, logs of the server, and what receivers of webhooks and clients of the API have stored",
+];
+
 /// Reads the report of the erasure of a customer; `None` when the customer was not erased. While the task runs, the counts
 /// are those of its last step.
 ///
@@ -45,6 +54,7 @@ pub(crate) async fn described(store: &dyn Store, erasure: &Erasure, task: Option
     let invoices = invoices(store, erasure).await?;
     report["more_invoices"] = (invoices.len() > MOST_INVOICES).into();
     report["invoices"] = invoices.into_iter().take(MOST_INVOICES).collect();
+    report["not_searched"] = NOT_SEARCHED.as_slice().into();
     Ok(report)
 }
 

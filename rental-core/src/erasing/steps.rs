@@ -17,7 +17,7 @@ use crate::{
     rows::key,
     schema::{IndexPrefix, ResourceSpec},
     store::{Batch, Check, DamagedRow, Key, Prior, Record, Scanned, Span, Store, Write, get_each, key_of},
-    value::{CustomerId, EventId, Members, OrganizationId, Timestamp},
+    value::{CustomerId, EventId, IndexValue, Members, OrganizationId, Timestamp},
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -301,7 +301,7 @@ impl Step<'_> {
     async fn is_of_another(&self, email: &str) -> Result<bool, Error> {
         let Some(index) = customer::SPEC.index_over(&["email"], None) else { return Ok(false) };
         for spelling in [email, &*email.to_ascii_lowercase()] {
-            let entries = IndexPrefix::new(index.number).with(spelling.as_bytes());
+            let Some(entries) = index.with(|_| Some(IndexValue::Text(spelling))) else { continue };
             let span = Span::under(entries.prefix(self.state.organization_id, &customer::SPEC));
             if !self.store.scan(&span, 1).await?.is_empty() {
                 return Ok(true);

@@ -25,6 +25,7 @@ mod words;
 mod written;
 mod zone;
 
+pub(crate) use compared::loose;
 pub use compared::{folded, nfc};
 pub use date::Date;
 pub use decimal::{Decimal, DecimalError};

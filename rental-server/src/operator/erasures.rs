@@ -108,6 +108,7 @@ fn schema() -> Value {
         "completed_at": completed,
         "invoices": described(invoices, "The newest 1,000 kept invoices: `id`, `invoice_number`, `status`, `created_at`. They are kept until the organization is deleted."),
         "more_invoices": {"type": "boolean", "description": "Whether there are more of them."},
+        "not_searched": {"type": "array", "items": {"type": "string"}, "description": "Where the person can still be, in sentences: an operator looks there, if the person asks for it."},
     });
     object("The erasure of a customer.", properties)
 }
