@@ -23,7 +23,7 @@ fn fields(row: &TollRow) -> Vec<Option<String>> {
 #[track_caller]
 fn reads(file: &[u8], (from, to): (&str, &str), expected: &str) {
     assert!(MAPPING.contains(from), "{from}");
-    let mapping = Mapping::parse(&MAPPING.replace(from, to), &TOLLS).unwrap_or_else(|why| panic!("{why}"));
+    let mapping = Mapping::parse(&MAPPING.replace(from, to), TOLLS.has_issuer).unwrap_or_else(|why| panic!("{why}"));
     let rows = read_tolls(file, None, Some(&mapping), &SETTINGS).unwrap_or_else(|failed| panic!("{failed}"));
     compare(&rows.iter().map(|row| line(row, fields)).collect::<Vec<_>>(), expected);
 }
@@ -43,7 +43,7 @@ fn the_header_is_found_below_other_lines_with_any_delimiter() {
             reads(file.as_bytes(), ("\"agency\"", &skipping), &expected);
         }
     }
-    let mapping = Mapping::parse(&MAPPING.replace("\"Plate\"", "\"Plates\""), &TOLLS).expect("a mapping");
+    let mapping = Mapping::parse(&MAPPING.replace("\"Plate\"", "\"Plates\""), TOLLS.has_issuer).expect("a mapping");
     let refused = refusal(read_tolls(format!("a\n\n{FILE}").as_bytes(), None, Some(&mapping), &SETTINGS));
     for words in ["in line 3", "no column `Plates`; is `Plate` it?", "`optional`"] {
         assert!(refused.contains(words), "{words}: {refused}");
@@ -160,10 +160,10 @@ fn amounts_of_columns_are_added_and_texts_joined() {
         (r#""mdy""#, r#""mdy", "optional": {"plate": "P"}"#, "in `columns` and in `optional`"),
         (r#""transaction_id""#, r#""summons_number""#, "no member `summons_number`"),
     ] {
-        let why = Mapping::parse(&MAPPING.replace(from, to), &TOLLS).expect_err(to);
+        let why = Mapping::parse(&MAPPING.replace(from, to), TOLLS.has_issuer).expect_err(to);
         assert!(why.contains(words), "{to}: {why}");
     }
-    assert!(Mapping::parse(&format!("\u{feff}{MAPPING}"), &TOLLS).is_ok(), "a byte order mark");
+    assert!(Mapping::parse(&format!("\u{feff}{MAPPING}"), TOLLS.has_issuer).is_ok(), "a byte order mark");
 }
 
 fn shown(row: &ViolationRow) -> Vec<Option<String>> {
@@ -225,7 +225,7 @@ fn a_mapping_describes_a_list_of_violations_too() {
     let text = r#"{"issuer": "Ville", "time_zone": "Europe/Paris", "date_order": "dmy",
         "columns": {"summons_number": "Avis", "issue_date": "Jour", "violation_time": "Heure", "plate": "Plaque", "amount": "Du"},
         "optional": {"respond_by": "Delai", "status": "Etat"}, "skip": {"column": "Etat", "values": ["Annule"]}}"#;
-    let mapping = Mapping::parse(text, &VIOLATIONS).unwrap_or_else(|why| panic!("{why}"));
+    let mapping = Mapping::parse(text, VIOLATIONS.has_issuer).unwrap_or_else(|why| panic!("{why}"));
     let file = "Avis;Jour;Heure;Plaque;Du;Etat\nV1;02/06/2026;0843;P;5,10;Ouvert\nV2;02/06/2026;;P;5;ANNULE\n\
         V3;31/31/2026;;P;5;\nV4;02/06/2026;x;P;5;\n";
     let settings = Settings { currency: Currency::parse("EUR").expect("the euro"), ..SETTINGS };
@@ -248,7 +248,7 @@ fn a_mapping_describes_a_list_of_violations_too() {
         (r#""date_order": "dmy","#, "", "`date_order`"),
     ] {
         assert!(text.contains(from), "{from}");
-        let why = Mapping::parse(&text.replace(from, to), &VIOLATIONS).expect_err(to);
+        let why = Mapping::parse(&text.replace(from, to), VIOLATIONS.has_issuer).expect_err(to);
         assert!(why.contains(words), "{to}: {why}");
     }
 }

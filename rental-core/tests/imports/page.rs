@@ -19,7 +19,7 @@ fn the_page_names_every_format() {
 fn the_mapping_of_the_page_reads_a_file() {
     let page = page();
     let (_, rest) = page.split_once("```json\n").expect("an example");
-    let mapping = Mapping::parse(rest.split_once("```").expect("its end").0, &TOLLS).expect("a mapping");
+    let mapping = Mapping::parse(rest.split_once("```").expect("its end").0, TOLLS.has_issuer).expect("a mapping");
     let file = "Trans ID,Transaction Date,Transaction Time,Exit Plaza,Entry Plaza,Tag/Plate,State,Amount,Transaction Type\n\
                 1,6/3/2026,8:20 PM,,North,ABC 123,TX,$1.50,Toll\n2,6/3/2026,8:20 PM,,,,,$20,OPENING BALANCE\n\
                 3,6/3/2026,8:20 PM,,,,,$20,Credit Card Payment\n";

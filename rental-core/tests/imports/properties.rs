@@ -82,7 +82,7 @@ proptest! {
 
     #[test]
     fn no_text_makes_a_mapping_panic(text in "\\PC{0,80}") {
-        let _ = Mapping::parse(&text, &TOLLS);
+        let _ = Mapping::parse(&text, TOLLS.has_issuer);
     }
 
     #[test]

@@ -69,7 +69,7 @@ fn a_format_that_does_not_exist_is_refused_with_the_nearest() {
     for (name, about) in TOLL_FORMATS.iter().chain(VIOLATION_FORMATS) {
         assert!(!name.is_empty() && about.len() > 20, "{name}");
     }
-    let mapping = Mapping::parse(MAPPING, &TOLLS).unwrap();
+    let mapping = Mapping::parse(MAPPING, TOLLS.has_issuer).unwrap();
     let both = tolls(&b""[..], Some("generic"), Some(&mapping), &SETTINGS);
     assert!(matches!(both, Err(Failed::Refused(reason)) if reason.0.contains("not both")));
 }
@@ -161,7 +161,7 @@ const MAPPING: &str = r#"{"agency": "TxTag", "time_zone": "America/Chicago", "da
 
 #[test]
 fn the_columns_of_a_mapping_must_be_in_the_file() {
-    let mapping = Mapping::parse(MAPPING, &TOLLS).unwrap();
+    let mapping = Mapping::parse(MAPPING, TOLLS.has_issuer).unwrap();
     let read = |file: &[u8]| read_tolls(file, None, Some(&mapping), &SETTINGS);
     assert_eq!(read(b"Date,Time,Plate,Amount,Type\n").unwrap().len(), 0);
     says(&refusal(read(b"Date,Time,Plate,Amount,Typ\n")), &["no column `Type`", "is `Typ` it?"]);
@@ -170,7 +170,7 @@ fn the_columns_of_a_mapping_must_be_in_the_file() {
 
 #[test]
 fn a_mapping_says_what_is_wrong_with_it() {
-    assert!(Mapping::parse(MAPPING, &TOLLS).is_ok());
+    assert!(Mapping::parse(MAPPING, TOLLS.has_issuer).is_ok());
     for (from, to, words) in [
         ("\"charges\"", "\"charge\"", "did you mean `charges`"),
         ("\"plate\"", "\"plat\"", "did you mean `plate`"),
@@ -195,8 +195,8 @@ fn a_mapping_says_what_is_wrong_with_it() {
         ("}}", "}", "JSON object"),
     ] {
         assert!(MAPPING.contains(from), "{from}");
-        let why = Mapping::parse(&MAPPING.replace(from, to), &TOLLS).expect_err(to);
+        let why = Mapping::parse(&MAPPING.replace(from, to), TOLLS.has_issuer).expect_err(to);
         assert!(why.contains(words), "{to}: {why}");
     }
-    assert!(Mapping::parse(&" ".repeat(70_000), &TOLLS).is_err_and(|why| why.contains("bytes")));
+    assert!(Mapping::parse(&" ".repeat(70_000), TOLLS.has_issuer).is_err_and(|why| why.contains("bytes")));
 }

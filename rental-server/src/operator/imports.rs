@@ -158,7 +158,7 @@ impl Asked {
                     refuse(&format!("must be one of {}{near}", names.collect::<Vec<_>>().join(", ")));
                 }
                 "format" => asked.format = Some(value),
-                "mapping" => match kind.map(|kind| Mapping::parse(&value, kind)).transpose() {
+                "mapping" => match kind.map(|kind| Mapping::parse(&value, kind.has_issuer)).transpose() {
                     Ok(mapping) => asked.mapping = mapping,
                     Err(rule) => refuse(&format!("is no mapping of columns: {rule}")),
                 },

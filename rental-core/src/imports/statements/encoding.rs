@@ -1,8 +1,10 @@
 //! Text that is not UTF-8: UTF-16 is converted while it is read, any other encoding record by record.
 
-use super::input::MAX_RECORD;
 use encoding_rs::{CoderResult, Decoder, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use std::io::Read;
+
+/// Bytes that are converted at once.
+const PIECE: u64 = 64 * 1024;
 
 /// The encoding with this name, such as `windows-1252`, `iso-8859-1` or `utf-16`.
 pub(super) fn named(name: &str) -> Option<&'static Encoding> {
@@ -60,7 +62,7 @@ impl<R: Read> Read for Utf8<R> {
                 return Ok(written);
             }
             let before = self.bytes.len();
-            self.file.by_ref().take(MAX_RECORD as u64).read_to_end(&mut self.bytes)?;
+            self.file.by_ref().take(PIECE).read_to_end(&mut self.bytes)?;
             self.ended = self.bytes.len() == before;
         }
         if self.bytes.is_empty() {

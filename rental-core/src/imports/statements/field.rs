@@ -1,7 +1,5 @@
 //! The meanings of columns.
 
-use super::formats::Kind;
-
 /// The meaning of a column.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Field {
@@ -72,9 +70,9 @@ pub(super) const MAPPED: [(Field, &[&str], Of); 25] = [
     (Field::RespondBy, &["respond_by"], Of::Violations),
 ];
 
-/// The fields of a kind of file, with their names.
-pub(super) fn fields_of(kind: &Kind) -> impl Iterator<Item = (Field, &'static [&'static str])> {
-    let own = if kind.has_issuer { Of::Violations } else { Of::Tolls };
+/// The fields of a kind of file, with their names. Lists of violations have one issuer, statements of tolls have none.
+pub(super) fn fields_of(has_issuer: bool) -> impl Iterator<Item = (Field, &'static [&'static str])> {
+    let own = if has_issuer { Of::Violations } else { Of::Tolls };
     MAPPED.into_iter().filter(move |(.., of)| *of == Of::Both || *of == own).map(|(field, names, _)| (field, names))
 }
 

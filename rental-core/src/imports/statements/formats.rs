@@ -119,7 +119,7 @@ impl Kind {
     #[must_use]
     pub fn described(&self, name: &str) -> Option<Mapping> {
         let json = self.layouts.iter().find(|format| format.name == name)?.json?;
-        Mapping::parse(json, self).ok()
+        Mapping::parse(json, self.has_issuer).ok()
     }
 
     /// The kind of file whose rows become objects of a resource, if there is one.
@@ -399,7 +399,7 @@ impl Format {
     /// The mapping file of the format is wrong, which a test excludes.
     pub(super) fn mapping(&self, kind: &Kind, has: impl Fn(&str) -> bool) -> Result<Mapping, String> {
         if let Some(json) = self.json {
-            return Mapping::parse(json, kind);
+            return Mapping::parse(json, kind.has_issuer);
         }
         let source = |field: &Field, names: &[&str]| Source {
             names: names.iter().map(|name| (*name).to_owned()).collect(),
@@ -430,7 +430,7 @@ mod tests {
             for format in kind.layouts.iter().filter(|format| format.json.is_some()) {
                 let json = format.json.unwrap_or_default();
                 assert!(json.lines().count() <= 10, "{}", format.name);
-                assert_eq!(Mapping::parse(json, kind).map(|_| ()), Ok(()), "{}", format.name);
+                assert_eq!(Mapping::parse(json, kind.has_issuer).map(|_| ()), Ok(()), "{}", format.name);
             }
         }
     }

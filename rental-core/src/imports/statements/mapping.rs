@@ -3,7 +3,6 @@
 use super::{
     cells, encoding,
     field::{Field, fields_of},
-    formats::Kind,
     header::normal,
     time::Dates,
 };
@@ -87,19 +86,21 @@ const ORDERS: [(&str, Dates); 3] = [("mdy", Dates::MDY), ("dmy", Dates::DMY), ("
 const CHARGES: [(&str, Charges); 2] = [("positive", Charges::Positive), ("negative", Charges::Negative)];
 
 impl Mapping {
-    /// Parses a mapping file (`docs/imports.md`, Mapping files) for this kind of file, at most 64 KiB of JSON.
+    /// Parses a mapping file (`docs/imports.md`, Mapping files) of at most 64 KiB of JSON: of a list of violations, which has one
+    /// issuer, or of a statement of tolls.
     ///
     /// # Errors
     /// A sentence that says which member is missing, unknown or wrong.
-    pub fn parse(text: &str, kind: &Kind) -> Result<Self, String> {
+    pub fn parse(text: &str, has_issuer: bool) -> Result<Self, String> {
         if text.len() > MAX_BYTES {
             return Err(format!("must be at most {MAX_BYTES} bytes"));
         }
         let text = text.trim_start_matches('\u{feff}');
         let [agency, issuer, zone, columns, optional, order, format, charges, skip, encoding, lines, repeated] =
             object(text, "the mapping", MEMBERS)?;
-        let mut names = columns_of(columns.ok_or("`columns` is missing: it says which column has what")?, kind, false)?;
-        for (field, source) in optional.map(|raw| columns_of(raw, kind, true)).transpose()?.unwrap_or_default() {
+        let mut names =
+            columns_of(columns.ok_or("`columns` is missing: it says which column has what")?, has_issuer, false)?;
+        for (field, source) in optional.map(|raw| columns_of(raw, has_issuer, true)).transpose()?.unwrap_or_default() {
             if names.iter().any(|(known, _)| *known == field) {
                 return Err(format!("`{}` is in `columns` and in `optional`", source.names.join("`, `")));
             }
@@ -121,11 +122,11 @@ impl Mapping {
             skip_lines: lines.map(lines_of).transpose()?.unwrap_or_default(),
             replaces: repeated.map(|raw| one_of(raw, "repeated_number", &[("replaces", ())])).transpose()?.is_some(),
         };
-        mapping.set_agency(agency.or(issuer), kind)?;
+        mapping.set_agency(agency.or(issuer), has_issuer)?;
         if let Some(raw) = charges {
             mapping.charges = one_of(raw, "charges", &CHARGES)?;
         }
-        mapping.check(kind, charges.is_some())?;
+        mapping.check(has_issuer, charges.is_some())?;
         Ok(mapping)
     }
 
@@ -149,19 +150,18 @@ impl Mapping {
         all.filter(|name| seen.insert(normal(name))).collect()
     }
 
-    fn set_agency(&mut self, raw: Option<&RawValue>, kind: &Kind) -> Result<(), String> {
+    fn set_agency(&mut self, raw: Option<&RawValue>, has_issuer: bool) -> Result<(), String> {
         match raw {
-            Some(raw) if raw.get().starts_with('{') && !kind.has_issuer => {
+            Some(raw) if raw.get().starts_with('{') && !has_issuer => {
                 let [column] = object(raw.get(), "`agency`", ["column"])?;
                 let column = column.ok_or("`agency` needs `column`")?;
                 let names = vec![string(column, "agency.column")?];
                 self.columns.push((Field::Agency, Source { names, take: Take::First, is_optional: false }));
             }
             Some(raw) => {
-                self.agency =
-                    Some(cells::name(&string(raw, if kind.has_issuer { "issuer" } else { "agency" })?, "agency")?)
+                self.agency = Some(cells::name(&string(raw, if has_issuer { "issuer" } else { "agency" })?, "agency")?)
             }
-            None if kind.has_issuer => {}
+            None if has_issuer => {}
             None => return Err("`agency` is missing: a name, or {\"column\": \"...\"}".into()),
         }
         Ok(())
@@ -173,7 +173,7 @@ impl Mapping {
     }
 
     /// Checks the rules that concern several members.
-    fn check(&self, kind: &Kind, charges: bool) -> Result<(), String> {
+    fn check(&self, has_issuer: bool, charges: bool) -> Result<(), String> {
         let has = |field| self.has(field);
         let of_both = [
             (
@@ -208,7 +208,7 @@ impl Mapping {
             (has(Field::AmountDue) || has(Field::Fine), "`columns` needs `amount_due` or `fine_amount`"),
             (!charges, "`charges` is for tolls: what is due of a violation is above 0"),
         ];
-        let own = if kind.has_issuer { &of_violations[..] } else { &of_tolls };
+        let own = if has_issuer { &of_violations[..] } else { &of_tolls };
         let broken = own.iter().chain(&of_both).find(|(holds, _)| !holds);
         broken.map_or(Ok(()), |(_, rule)| Err((*rule).to_owned()))
     }
@@ -245,15 +245,15 @@ fn unknown(name: &str, what: &str, known: &[&str]) -> String {
     format!("{what} has no member `{}`{near}", shorten(name))
 }
 
-fn columns_of(raw: &RawValue, kind: &Kind, is_optional: bool) -> Result<Vec<(Field, Source)>, String> {
+fn columns_of(raw: &RawValue, has_issuer: bool, is_optional: bool) -> Result<Vec<(Field, Source)>, String> {
     let what = if is_optional { "`optional`" } else { "`columns`" };
     let mut columns: Vec<(Field, Source)> = Vec::new();
     for (name, raw) in members(raw.get(), what)? {
         if name == "agency" {
             return Err("the agency's column is written as \"agency\": {\"column\": \"...\"}, beside `columns`".into());
         }
-        let Some((field, _)) = fields_of(kind).find(|(_, names)| names.contains(&name.as_str())) else {
-            let known: Vec<&str> = fields_of(kind).flat_map(|(_, names)| names).copied().collect();
+        let Some((field, _)) = fields_of(has_issuer).find(|(_, names)| names.contains(&name.as_str())) else {
+            let known: Vec<&str> = fields_of(has_issuer).flat_map(|(_, names)| names).copied().collect();
             return Err(unknown(&name, what, &known));
         };
         if columns.iter().any(|(known, _)| *known == field) {

@@ -7,13 +7,23 @@ use super::{
     input::Input,
     layout::Layout,
     mapping::Mapping,
-    row::Settings,
     table::{self, Table},
 };
 use crate::{
     request::body::did_you_mean,
     value::{Currency, Zone},
 };
+
+/// The settings of an import that the format does not define.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// The organization's currency.
+    pub currency: Currency,
+    /// The time zone of local times; `None` means that of the format or mapping, and the organization's where these have none.
+    pub zone: Option<Zone>,
+    /// The time zone of the organization.
+    pub home: Zone,
+}
 
 /// How the rows of one file are read.
 #[derive(Debug)]

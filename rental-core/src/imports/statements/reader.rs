@@ -6,8 +6,8 @@ use super::{
     input::Input,
     mapping::Mapping,
     objects::Objects,
-    plan::{Asked, Plan},
-    row::{Row, Settings, StatementRow, Values},
+    plan::{Asked, Plan, Settings},
+    row::{Row, StatementRow, Values},
     sections::{Aside, aside},
     table::{self, Fields, Table},
 };

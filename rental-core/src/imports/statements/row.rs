@@ -8,7 +8,7 @@ use super::{
     plan::Plan,
     time::{self, NoDate},
 };
-use crate::value::{Currency, Name, Sum, Text, Timestamp, Zone};
+use crate::value::{Name, Sum, Text, Timestamp};
 use std::borrow::Cow;
 
 /// One row of a file.
@@ -52,17 +52,6 @@ pub enum NotRecorded {
     Total,
     /// The record is invalid. The sentence for the operator says why.
     Invalid(String),
-}
-
-/// The settings of an import that the format does not define.
-#[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    /// The organization's currency.
-    pub currency: Currency,
-    /// The time zone of local times; `None` means that of the format or mapping, and the organization's where these have none.
-    pub zone: Option<Zone>,
-    /// The time zone of the organization.
-    pub home: Zone,
 }
 
 /// The values of one record. Blank values count as absent.
