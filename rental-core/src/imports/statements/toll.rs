@@ -9,7 +9,7 @@ use super::{
     row::{NotRecorded, StatementRow, Values},
     when,
 };
-use crate::value::{Date, Money, Name, Plate, Sum, Text, Timestamp, When, Zone, tag_and_no_plate};
+use crate::value::{Date, Money, Name, Plate, Sum, Text, Timestamp, When, Zone, tag_and_no_plate, tag_digits};
 
 /// A charge or a credit of a toll agency's statement.
 #[derive(Clone, Debug, PartialEq)]
@@ -148,10 +148,10 @@ fn vehicle(values: &Values<'_>) -> Result<Identifiers, String> {
     if let Some(given) = values.get(Field::TagOrPlate) {
         let label = values.label(Field::TagOrPlate);
         let given = text(&bare(given.trim_matches(['\'', '"'])), label)?;
-        if let Some(number) = tag_and_no_plate(&given) {
-            tag = tag.map_or_else(|| text(&number, label).map(Some), |tag| Ok(Some(tag)))?;
-        } else if let Some(why) = loss(&given, label) {
+        if let Some(why) = loss(&given, label).filter(|_| tag_digits(&given).is_none()) {
             lost = Some(why);
+        } else if let Some(number) = tag_and_no_plate(&given) {
+            tag = tag.map_or_else(|| text(&number, label).map(Some), |tag| Ok(Some(tag)))?;
         } else if let (None, Some(found)) = (&plate, Plate::parse(&given, state.as_deref())) {
             plate = Some(text(&found.number, label)?);
             state = found.state.map(|state| text(&state, label)).transpose()?.or(state);
