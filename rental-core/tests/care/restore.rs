@@ -181,3 +181,37 @@ fn compacting_keeps_every_row_and_gives_space_back() {
     assert!(redb::compact(&directory.path().join("none.redb"), CACHE).is_err());
     assert_eq!(names(directory.path()), ["a.redb"]);
 }
+
+#[test]
+fn what_a_killed_restore_has_left_is_removed_and_other_files_stay() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.redb");
+    let leave = || {
+        for name in ["a.redb.Ab12Cd34Ef56.new", "a.redb.backup.new", "a.redb.Ab12Cd34Ef56", "b.redb.Ab12Cd34Ef56.new"] {
+            fs::write(directory.path().join(name), "rows").unwrap();
+        }
+    };
+    let others = ["a.redb", "a.redb.Ab12Cd34Ef56", "a.redb.backup.new", "b.redb.Ab12Cd34Ef56.new"];
+    leave();
+    Redb::open(&path, CACHE).unwrap().close().unwrap();
+    assert_eq!(names(directory.path()), others, "a new store");
+    leave();
+    Redb::open(&path, CACHE).unwrap().close().unwrap();
+    assert_eq!(names(directory.path()), others, "a store that was there");
+    leave();
+    let in_use = fs::File::open(directory.path().join("a.redb.Ab12Cd34Ef56.new")).unwrap();
+    in_use.lock().unwrap();
+    Redb::open(&path, CACHE).unwrap().close().unwrap();
+    assert!(directory.path().join("a.redb.Ab12Cd34Ef56.new").exists(), "another process works on it");
+}
+
+#[test]
+fn a_store_without_a_name_leaves_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Redb::nameless(directory.path(), CACHE).unwrap();
+    let (edge, system) = (Still::default(), Organization::system());
+    create(&store, &edge, &system, row("vehicle"), r#"{"name":"One"}"#);
+    assert!(store.snapshot().rows().unwrap().count() > 0);
+    assert!(names(directory.path()).is_empty());
+    store.close().unwrap();
+}

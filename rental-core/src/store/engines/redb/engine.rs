@@ -6,8 +6,8 @@ use super::{
     scan::scan,
     shared::Shared,
     snapshot::Snapshot,
-    source::{FromBackend, InFile, Source, Unchanged},
-    tables::{failed, of_one, read_one},
+    source::{FromBackend, InFile, Source, Unchanged, once},
+    tables::{failed, of_one, read_one, unavailable},
     watched::Watch,
     writer::{self, Job, Outcome},
 };
@@ -16,6 +16,7 @@ use crate::store::{
     Tally, WriterStats,
 };
 use bytes::Bytes;
+use redb::backends::FileBackend;
 use std::{
     path::Path,
     sync::{
@@ -29,6 +30,8 @@ use tokio::sync::oneshot;
 
 /// Most batches in the queue. When it is full, a commit fails with [`StoreError::Busy`].
 const QUEUE: usize = 4096;
+/// Page cache of a store that is opened for fault injection.
+const STORAGE_CACHE: usize = 1 << 20;
 
 /// A store in one redb file. Only one process can have the file open.
 pub struct Redb {
@@ -113,8 +116,17 @@ impl Redb {
     /// # Errors
     /// The storage contains no usable database.
     pub fn on_backend(backend: impl redb::StorageBackend) -> Result<Self, StoreError> {
-        let mut backend = Some(backend);
-        Self::start(FromBackend(move || backend.take(), || true))
+        Self::start(once(backend, STORAGE_CACHE))
+    }
+
+    /// Makes an empty store in a file without a name in `folder`: nothing of it is left when it is closed or the process ends. It
+    /// cannot be opened again when it finds no room.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub fn nameless(folder: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
+        let file = tempfile::tempfile_in(folder).map_err(|error| file::cannot_make(folder, &error))?;
+        Self::start(once(FileBackend::new(file).map_err(unavailable)?, cache_bytes))
     }
 
     /// Opens a store on any storage of redb, for fault injection. When it finds no room, it opens what `make` makes, and takes
@@ -126,7 +138,7 @@ impl Redb {
         mut make: impl FnMut() -> B + Send + 'static,
         has_room: impl FnMut() -> bool + Send + 'static,
     ) -> Result<Self, StoreError> {
-        Self::start(FromBackend(move || Some(make()), has_room))
+        Self::start(FromBackend { make: move || Some(make()), has_room, cache_bytes: STORAGE_CACHE })
     }
 
     fn start(mut source: impl Source + 'static) -> Result<Self, StoreError> {

@@ -10,7 +10,7 @@ use super::{
 use crate::store::{Absent, Record, SCHEMA_VERSION, StoreError, archive, marks, needs_upgrade, versioned};
 use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, backends::FileBackend};
 use rustix::{
-    fs::{Advice, fadvise},
+    fs::{Advice, FlockOperation, fadvise, flock},
     io::Errno,
 };
 use std::{
@@ -167,13 +167,45 @@ fn create_file(builder: &Builder, path: &Path) -> Result<(), StoreError> {
     prepare(&db, Versions::Present)?;
     db.close().map_err(unavailable)?;
     match unfinished.publish() {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        // The one that created it has removed the unfinished file.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists || path.exists() => Ok(()),
         published => published.map_err(|error| cannot_make(path, &error)),
     }
 }
 
+/// End of the name of an unfinished file.
+const NEW: &str = ".new";
+/// Length of the random part of its name.
+const RANDOM: usize = 12;
+
+/// `path`; if it is a symbolic link, what it leads to.
+fn target_of(path: &Path) -> PathBuf {
+    let target = fs::read_link(path).map(|target| directory_of(path).join(target));
+    target.unwrap_or_else(|_| path.to_owned())
+}
+
+/// Removes the unfinished files beside `path` that killed processes have left: they have the data of what was restored. One that
+/// a process has open is left alone.
+pub(super) fn remove_left_over(path: &Path) {
+    let path = target_of(path);
+    let begin = path.file_name().map(|name| name.to_string_lossy().into_owned() + ".").unwrap_or_default();
+    let is_unfinished = |name: &str| {
+        let random = name.strip_prefix(&begin).and_then(|rest| rest.strip_suffix(NEW));
+        random.is_some_and(|random| random.len() == RANDOM && random.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+    };
+    for found in fs::read_dir(directory_of(&path)).into_iter().flatten().flatten() {
+        if !found.file_name().to_str().is_some_and(is_unfinished) {
+            continue;
+        }
+        let file = File::open(found.path()).ok().filter(|_| found.file_type().is_ok_and(|kind| kind.is_file()));
+        if file.is_some_and(|file| flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()) {
+            let _ = fs::remove_file(found.path());
+        }
+    }
+}
+
 /// A new file with a temporary name that no other process uses, `PATH.RANDOM.new`, readable by its owner only. It is removed
-/// on drop unless published; a crash leaves it, and it can be removed by hand.
+/// on drop unless published; a crash leaves it, and the next start on `PATH` or restore to it removes it.
 pub(super) struct Unfinished {
     path: PathBuf,
     file: NamedTempFile,
@@ -182,11 +214,11 @@ pub(super) struct Unfinished {
 impl Unfinished {
     /// Creates the file in the directory of `path`. If `path` is a symbolic link, that is the directory of its target.
     pub(super) fn beside(path: &Path) -> Result<Self, StoreError> {
-        let target = fs::read_link(path).map(|target| directory_of(path).join(target));
-        let path = target.unwrap_or_else(|_| path.to_owned());
+        let path = target_of(path);
         let mut prefix = path.file_name().unwrap_or_default().to_owned();
         prefix.push(".");
-        let file = tempfile::Builder::new().prefix(&prefix).suffix(".new").tempfile_in(directory_of(&path));
+        let file =
+            tempfile::Builder::new().prefix(&prefix).rand_bytes(RANDOM).suffix(NEW).tempfile_in(directory_of(&path));
         let file = file.map_err(|error| cannot_make(&path, &error))?;
         Ok(Self { path, file })
     }

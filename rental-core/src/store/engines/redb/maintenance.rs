@@ -104,6 +104,7 @@ fn fill<R: Read>(
     if path.exists() {
         return Err(exists(path));
     }
+    file::remove_left_over(path);
     let unfinished = Unfinished::beside(path)?;
     let mut builder = Builder::new();
     let db = unfinished.database(builder.set_cache_size(cache_bytes))?;

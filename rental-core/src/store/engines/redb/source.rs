@@ -45,7 +45,11 @@ impl Source for InFile {
             start_check::check(&self.path, self.versions)?;
             closed_file::refuse_other_version(&self.path, self.cache_bytes, self.versions)?;
         }
-        file::open_watched(&self.path, self.cache_bytes, absent, self.versions, watch)
+        let opened = file::open_watched(&self.path, self.cache_bytes, absent, self.versions, watch)?;
+        if absent == Absent::Create {
+            file::remove_left_over(&self.path);
+        }
+        Ok(opened)
     }
 
     fn open_unchanged(&mut self) -> Result<Database, StoreError> {
@@ -80,24 +84,36 @@ impl Source for Unchanged {
     }
 }
 
-/// Any storage of redb. The first function makes it for each opening, or tells that it cannot; the second one tells whether
-/// there is room.
-pub(super) struct FromBackend<F, R>(pub(super) F, pub(super) R);
+/// A storage of redb that cannot be opened again.
+pub(super) fn once(backend: impl StorageBackend, cache_bytes: usize) -> impl Source {
+    let mut backend = Some(backend);
+    FromBackend { make: move || backend.take(), has_room: || true, cache_bytes }
+}
+
+/// Any storage of redb.
+pub(super) struct FromBackend<F, R> {
+    /// Makes the storage for each opening, or tells that it cannot.
+    pub(super) make: F,
+    /// Tells whether there is room.
+    pub(super) has_room: R,
+    pub(super) cache_bytes: usize,
+}
 
 impl<B: StorageBackend, F: FnMut() -> Option<B> + Send, R: FnMut() -> bool + Send> FromBackend<F, R> {
     fn make(&mut self) -> Result<B, StoreError> {
-        (self.0)().ok_or_else(|| StoreError::Unavailable("the storage is gone".into()))
+        (self.make)().ok_or_else(|| StoreError::Unavailable("the storage is gone".into()))
     }
-}
 
-fn on(backend: impl StorageBackend) -> Result<Database, StoreError> {
-    let db = Builder::new().set_cache_size(1 << 20).create_with_backend(backend);
-    db.map_err(|error| file::refusal(Path::new("the storage"), error))
+    fn on(&self, backend: impl StorageBackend) -> Result<Database, StoreError> {
+        let db = Builder::new().set_cache_size(self.cache_bytes).create_with_backend(backend);
+        db.map_err(|error| file::refusal(Path::new("the storage"), error))
+    }
 }
 
 impl<B: StorageBackend, F: FnMut() -> Option<B> + Send, R: FnMut() -> bool + Send> Source for FromBackend<F, R> {
     fn open(&mut self, _: Absent, watch: &Watch) -> Result<Database, StoreError> {
-        let db = on(Watched::new(self.make()?, watch))?;
+        let storage = self.make()?;
+        let db = self.on(Watched::new(storage, watch))?;
         file::prepare(&db, Versions::Present)?;
         Ok(db)
     }
@@ -105,10 +121,10 @@ impl<B: StorageBackend, F: FnMut() -> Option<B> + Send, R: FnMut() -> bool + Sen
     fn open_unchanged(&mut self) -> Result<Database, StoreError> {
         let backend = self.make()?;
         let len = backend.len().map_err(unavailable)?;
-        on(ReadOnlyBackend::new(backend, len))
+        self.on(ReadOnlyBackend::new(backend, len))
     }
 
     fn has_room(&mut self) -> bool {
-        (self.1)()
+        (self.has_room)()
     }
 }
