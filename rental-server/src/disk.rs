@@ -1,13 +1,17 @@
 //! Free space on the disk of the store: how much there is, and whether writes are refused because there is too little.
 
+mod room;
+mod spool;
+
+pub(crate) use room::Room;
+pub(crate) use spool::{Spool, SpoolReader, Spools, no_spool};
+
 use prometheus_client::{
     metrics::gauge::Gauge,
     registry::{Registry, Unit},
 };
 use rental_core::store::{Answer, Batch, Commit, Key, Record, Scanned, Span, Store, StoreError};
-use rustix::fs::statvfs;
 use std::{
-    fs,
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
@@ -15,35 +19,6 @@ use std::{
 
 /// How often the free space is read. No request reads it.
 pub(crate) const SAMPLE: Duration = Duration::from_millis(250);
-/// The most that the default of `--min-free-space` keeps free. It is at most 1 % of the disk, too.
-const MOST_KEPT_FREE: u64 = 256 << 20;
-
-/// Sizes of the data file and its disk, in bytes; `None` where unknown.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Room {
-    pub(crate) data: Option<u64>,
-    pub(crate) free: Option<u64>,
-    pub(crate) total: Option<u64>,
-}
-
-impl Room {
-    pub(crate) fn of(path: &Path) -> Self {
-        let disk = statvfs(path).ok();
-        let bytes = |blocks: u64, size: u64| blocks.saturating_mul(size);
-        Self {
-            data: fs::metadata(path).ok().map(|file| file.len()),
-            free: disk.as_ref().map(|disk| bytes(disk.f_bavail, disk.f_frsize)),
-            total: disk.as_ref().map(|disk| bytes(disk.f_blocks, disk.f_frsize)),
-        }
-    }
-
-    /// Whether less than `kept` is free; without it less than 1 % of the disk and less than 256 MB.
-    fn is_scarce(&self, kept: Option<u64>) -> bool {
-        let (Some(free), Some(total)) = (self.free, self.total) else { return false };
-        free < kept.unwrap_or_else(|| (total / 100).min(MOST_KEPT_FREE))
-    }
-}
-
 /// Whether the store has room for writes, as of the last sample.
 #[derive(Debug, Default)]
 pub(crate) struct Space {
@@ -51,6 +26,8 @@ pub(crate) struct Space {
     path: Option<PathBuf>,
     /// `--min-free-space` in bytes.
     kept: Option<u64>,
+    /// Files for uploads, downloads and dry runs.
+    pub(crate) spools: Spools,
     scarce: AtomicBool,
     full: AtomicBool,
     refusing: Gauge,
@@ -62,7 +39,8 @@ pub(crate) struct Space {
 impl Space {
     /// The space of this data file, with a first sample.
     pub(crate) fn of(path: Option<&Path>, kept: Option<u64>) -> Self {
-        let space = Self { path: path.map(Path::to_owned), kept, ..Self::default() };
+        let spools = Spools::of(path, kept);
+        let space = Self { path: path.map(Path::to_owned), kept, spools, ..Self::default() };
         space.note(space.room(), false);
         space
     }
@@ -75,7 +53,7 @@ impl Space {
     /// Notes a sample, and whether the store itself has found no room.
     pub(crate) fn note(&self, room: Room, full: bool) {
         let refused = self.refuses_clients();
-        self.scarce.store(room.is_scarce(self.kept), Ordering::Relaxed);
+        self.scarce.store(room.is_below(self.kept, 1), Ordering::Relaxed);
         self.full.store(full, Ordering::Relaxed);
         let refuses = self.refuses_clients();
         self.refusing.set(i64::from(refuses));
@@ -153,23 +131,5 @@ impl Store for WithinSpace<'_> {
 
     fn ready(&self) -> Answer<'_, ()> {
         self.store.ready()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn by_default_one_percent_and_at_most_256_mb_are_kept_free() {
-        let room = |free, total| Room { data: None, free: Some(free), total: Some(total) };
-        assert!(room(9, 1000).is_scarce(None));
-        assert!(!room(10, 1000).is_scarce(None));
-        let large = 1 << 40;
-        assert!(room(MOST_KEPT_FREE - 1, large).is_scarce(None));
-        assert!(!room(MOST_KEPT_FREE, large).is_scarce(None));
-        assert!(room(999, 1000).is_scarce(Some(1000)));
-        assert!(!room(0, 1000).is_scarce(Some(0)), "0 switches it off");
-        assert!(!Room::default().is_scarce(None), "a database has its own disk");
     }
 }

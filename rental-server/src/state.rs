@@ -36,7 +36,7 @@ use std::{
 use subtle::ConstantTimeEq;
 use tokio::sync::{Notify, Semaphore};
 
-/// Most imports that run at the same time. More of them wait before their files are read.
+/// Most imports that run at the same time. More of them wait after their files were received.
 const MOST_IMPORTS: usize = 2;
 
 /// Writes of API keys that a data file has in progress, for all organizations. Measured: more would gain a few percent, and let
@@ -106,8 +106,10 @@ pub(crate) struct App {
     pub(crate) public_url: Option<String>,
     /// Set when the shutdown begins.
     pub(crate) draining: Arc<AtomicBool>,
-    /// Set while a backup or an export runs.
+    /// Set while a backup runs.
     pub(crate) backing_up: Arc<AtomicBool>,
+    /// Set while an export runs.
+    pub(crate) exporting: Arc<AtomicBool>,
     pub(crate) documents: Documents,
     /// Limits the number of imports that run.
     pub(crate) imports: Arc<Semaphore>,
@@ -155,6 +157,7 @@ impl App {
             public_url: None,
             draining: Arc::default(),
             backing_up: Arc::default(),
+            exporting: Arc::default(),
             admin_token: Sha256::digest(admin_token.as_bytes()).into(),
             imports: Arc::new(Semaphore::new(MOST_IMPORTS)),
             tasks_begun: Notify::new(),

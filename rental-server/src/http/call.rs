@@ -9,7 +9,6 @@ use crate::{
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
 use rental_core::{
-    error::Error,
     resources::{audit_entry::Actor, operator::Role},
     value::OrganizationId,
 };
@@ -21,7 +20,7 @@ use std::{
         Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
 use tracing::field::{self, DisplayValue};
 use warp::http::{HeaderMap, Method, Request, Uri, Version, header};
@@ -243,34 +242,8 @@ pub(crate) async fn read_body(call: &Call, body: &mut Body<'_>, limit: usize) ->
     Ok(bytes.freeze())
 }
 
-/// Copies a body of any type and of at most `limit` bytes into a file. Each part must arrive within `patience`; the
-/// whole has no time limit.
-pub(crate) async fn copy_body(
-    call: &Call,
-    body: &mut Body<'_>,
-    limit: u64,
-    patience: Duration,
-    file: &mut impl std::io::Write,
-) -> Result<(), Problem> {
-    if is_encoded(call) {
-        return Err(Problem::UnsupportedMediaType("Compressed files are not taken. Send the file as it is."));
-    }
-    let failed = |error: std::io::Error| Error::Unavailable(format!("cannot keep an uploaded file: {error}"));
-    let mut copied = 0;
-    while let Some(part) = tokio::time::timeout(patience, body.next()).await.map_err(|_| Problem::BodyTimeout)? {
-        let part = part?;
-        copied += part.len() as u64;
-        if copied > limit {
-            return Err(Problem::TooLarge { limit: usize::try_from(limit).unwrap_or(usize::MAX) });
-        }
-        file.write_all(&part).map_err(failed)?;
-    }
-    call.body_was_read();
-    Ok(())
-}
-
 /// Whether the body is compressed, or encoded in another way.
-fn is_encoded(call: &Call) -> bool {
+pub(super) fn is_encoded(call: &Call) -> bool {
     let encoding = call.headers().get(header::CONTENT_ENCODING);
     encoding.is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"))
 }

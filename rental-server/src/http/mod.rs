@@ -8,6 +8,7 @@ pub(crate) mod files;
 mod framing;
 mod http2;
 pub(crate) mod paths;
+mod patience;
 pub(crate) mod places;
 pub(crate) mod problem;
 mod problem_log;
@@ -22,6 +23,7 @@ pub(crate) mod tls;
 mod traffic;
 mod unread;
 pub(crate) mod upgrading;
+pub(crate) mod upload;
 
 /// Names of HTTP that handlers use.
 pub(crate) use warp::http::{HeaderName, Method, header};

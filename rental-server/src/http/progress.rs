@@ -5,6 +5,7 @@
 
 use crate::http::{
     call::Call,
+    patience::Patience,
     problem::{Problem, render},
     reply::Reply,
     streamed::hand_over,
@@ -102,7 +103,7 @@ impl Progress {
             }
         };
         // A client that has disconnected can import again, which repeats nothing.
-        let _ = hand_over(&lines, [&last[..], b"\n"].concat().into());
+        let _ = hand_over(&lines, [&last[..], b"\n"].concat().into(), &mut Patience::with_reader());
     }
 }
 

@@ -1,5 +1,5 @@
-//! `GET /admin/v1/backup`: the store as an archive, streamed while the server serves other requests. One backup or
-//! export runs at a time.
+//! `GET /admin/v1/backup`: the store as an archive, streamed while the server serves other requests. One runs at a
+//! time.
 
 use crate::{
     audit::Note,
@@ -9,7 +9,7 @@ use crate::{
     http::{
         header,
         reply::Handled,
-        streamed::{self, Outlet, Running},
+        streamed::{Download, Outlet, Running},
     },
     reference::parts,
 };
@@ -25,7 +25,10 @@ use rental_core::{
     },
 };
 use serde_json::{Value, json};
-use std::io;
+use std::{io, sync::Arc};
+
+/// Why a second backup is not started.
+const BUSY: &str = "A backup is already running; this one was not started. Try again when it has ended.";
 
 /// The endpoint of this file.
 pub(super) fn endpoints() -> Vec<Endpoint> {
@@ -36,14 +39,17 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 async fn start(request: Request<'_, Reader>) -> Handled {
     let (app, call) = (request.app, request.call);
     let full = full_pace(call.query())?;
-    let running = Running::take(&app.backing_up)?;
+    let running = Running::take(&app.backing_up, BUSY)?;
+    let spool = app.hooks.space.spools.begin().await?;
     // Before the snapshot, so that the backup contains its own entry.
     Note::of(call, None).write_before_reading(app.store()).await?;
     let (moment, now) = (Moment::of(app.store.as_ref()).await.map_err(Error::from)?, call.clock.now());
     let (actor, address) = (call.actor().to_owned(), call.client_address());
-    let reply = streamed::streamed("backup", (running, &app.draining), full, move |outlet| {
+    let download = Download { what: "backup", running, spool, full, draining: Arc::clone(&app.draining) };
+    let reply = download.begin(move |outlet| {
         let made_by = concat!("rental-server ", env!("CARGO_PKG_VERSION"));
-        let summary = copy(moment, Writer::new(outlet, SCHEMA_VERSION, made_by, now)?)?;
+        let summary = copy(moment, Writer::new(&mut *outlet, SCHEMA_VERSION, made_by, now)?)?;
+        outlet.all_sent()?;
         tracing::info!(rows = summary.rows, bytes = summary.bytes, actor, %address, "a backup was sent");
         Ok(())
     })?;
@@ -63,7 +69,7 @@ pub(crate) fn full_pace(query: &str) -> Result<bool, Error> {
     }
 }
 
-fn copy(mut moment: Moment, mut writer: Writer<Outlet>) -> io::Result<Summary> {
+fn copy(mut moment: Moment, mut writer: Writer<&mut Outlet<'_>>) -> io::Result<Summary> {
     for row in moment.rows(Span::everything()) {
         let row = row.map_err(|error| io::Error::other(error_in_words(&error)))?;
         if !key::is_of_servers(&row.key) {

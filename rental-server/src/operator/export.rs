@@ -10,7 +10,7 @@ use crate::{
         header,
         progress::LINES,
         reply::{Handled, Problem},
-        streamed::{self, Outlet, Running},
+        streamed::{Download, Outlet, Running},
     },
     operator::{backup::full_pace, collections},
     reference::parts,
@@ -44,6 +44,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 const TASKS: usize = 64;
 /// Why there is no export while a task erases a customer.
 const ERASING: &str = "A customer of this organization is being erased, and an export of now could still show the person. Nothing was exported. Export again when the `status` of the erasure is `complete`: `rental-cli customers erasure ID` shows it.";
+/// Why a second export is not started.
+const BUSY: &str = "An export is already running; this one was not started. Try again when it has ended.";
 /// Bytes of one part of the response.
 const PART: usize = 64 * 1024;
 
@@ -51,7 +53,7 @@ const PART: usize = 64 * 1024;
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let export = get("/admin/v1/organizations/{organization}/export")
         .about(&organization::SPEC, "exportOrganization", "Export an organization")
-        .says("All its objects as they are at one moment, one a line, each as a GET gives it: the organization, then one resource after the other, oldest first. It begins when attachments have followed the changes of before, after 10 s at the latest. It is a 409 while a customer of the organization is being erased for longer than that. The last line says how many came before it. No key or secret is in it. One export or backup at a time.")
+        .says("All its objects as they are at one moment, one a line, each as a GET gives it: the organization, then one resource after the other, oldest first. It begins when attachments have followed the changes of before, after 10 s at the latest. It is a 409 while a customer of the organization is being erased for longer than that. The last line says how many came before it. No key or secret is in it. One export at a time.")
         .parameters(vec![Parameter::Own(parts::pace())])
         .conflicts()
         .without_revision()
@@ -65,7 +67,8 @@ async fn start(request: Request<'_, Reader>) -> Handled {
     let app = request.app;
     let id = collections::organization_named(app.store(), request.id).await?.id;
     let full = full_pace(request.call.query())?;
-    let running = Running::take(&app.backing_up)?;
+    let running = Running::take(&app.exporting, BUSY)?;
+    let spool = app.hooks.space.spools.begin().await?;
     let begun = Note::of(request.call, Some(id));
     // Its time is before that of the snapshot.
     let completed = Note::of(request.call, Some(id)).with_action(COMPLETED);
@@ -83,15 +86,18 @@ async fn start(request: Request<'_, Reader>) -> Handled {
     let moment = without_erasures(moment, id).await?;
     begun.write_before_reading(app.store()).await?;
     let (actor, address) = (request.call.actor().to_owned(), request.call.client_address());
-    let reply = streamed::streamed("export", (running, &app.draining), full, move |outlet| {
-        let completed = |lines, contents| {
-            let details = json!({"lines": lines, CONTENTS: contents});
-            let saved = runtime.block_on(completed.write(store.as_ref(), &details));
-            if let Err(error) = saved {
-                tracing::warn!(organization = %id, ?error, "the audit log has no entry of a complete export, so it does not allow the organization to be deleted");
-            }
-        };
-        let lines = copy(moment, id, BufWriter::with_capacity(PART, outlet), completed)?;
+    let download = Download { what: "export", running, spool, full, draining: Arc::clone(&app.draining) };
+    let reply = download.begin(move |outlet| {
+        let (lines, contents) = copy(moment, id, outlet)?;
+        // A client that has the last line finds the export completed.
+        outlet.all_sent()?;
+        let details = json!({"lines": lines, CONTENTS: contents});
+        let saved = runtime.block_on(completed.write(store.as_ref(), &details));
+        if let Err(error) = saved {
+            tracing::warn!(organization = %id, ?error, "the audit log has no entry of a complete export, so it does not allow the organization to be deleted");
+        }
+        outlet.write_all(end_line(lines).as_bytes())?;
+        outlet.all_sent()?;
         tracing::info!(organization = %id, lines, actor, %address, "an export was sent");
         Ok(())
     })?;
@@ -127,13 +133,9 @@ async fn without_erasures(mut moment: Moment, organization: OrganizationId) -> R
     Ok(looked.map_err(Error::from)?.ok_or_else(|| Error::Conflict(ERASING.into()))?)
 }
 
-/// Sends all lines. Calls `completed` before the last one: a client that has it finds the export completed.
-fn copy(
-    mut moment: Moment,
-    organization: OrganizationId,
-    mut out: BufWriter<Outlet>,
-    completed: impl FnOnce(u64, Contents),
-) -> io::Result<u64> {
+/// Writes all lines but the last one.
+fn copy(mut moment: Moment, organization: OrganizationId, outlet: &mut Outlet<'_>) -> io::Result<(u64, Contents)> {
+    let mut out = BufWriter::with_capacity(PART, outlet);
     out.write_all(first_line().as_bytes())?;
     let (mut lines, mut contents) = (1, Counting::default());
     for span in spans(organization) {
@@ -145,8 +147,5 @@ fn copy(
         }
     }
     out.flush()?;
-    completed(lines, contents.finish());
-    out.write_all(end_line(lines).as_bytes())?;
-    out.flush()?;
-    Ok(lines)
+    Ok((lines, contents.finish()))
 }

@@ -1,20 +1,20 @@
-//! Imports of files of toll agencies, cities and other servers. The upload is copied to a temporary file and read to
-//! its end before anything is recorded, so a file that does not match its format changes nothing.
+//! Imports of files of toll agencies, cities and other servers. The upload is copied to a spool and read to its end before
+//! anything is recorded, so a file that does not match its format changes nothing.
 
 mod documents;
 
 use crate::{
     audit::Note,
+    disk::no_spool,
     edge,
     endpoint::{Endpoint, Request},
     guard::{Operator, Owner},
     http::{
-        call::{Body, Call, copy_body},
         progress::{self, Progress},
         reply::{Handled, Problem, Reply},
+        upload::Upload,
     },
     operator::{collections, erasures},
-    state::App,
     webhooks::Hooks,
 };
 use bytes::Bytes;
@@ -40,7 +40,6 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
-use tempfile::TempDir;
 use tokio::runtime::Handle;
 
 /// Largest statement: 2 GiB, about fifteen million tolls.
@@ -111,9 +110,11 @@ async fn run(
     if app.hooks.space.refuses_clients() {
         return Err(Error::StorageFull.into());
     }
-    // Before the upload is read, so that this also limits the number of temporary files.
+    let upload = Upload::of(call, &mut request.body, limit, app.limits.request_timeout)?;
+    let spool = app.hooks.space.spools.begin().await?;
+    let file = upload.into_spool(spool).await?.into_file().map_err(unreadable)?;
+    // After the upload, so that a slow client keeps no other import waiting.
     let permit = Arc::clone(&app.imports).acquire_owned().await.map_err(|_| Error::Unavailable("stopping".into()))?;
-    let spool = spool(app, call, &mut request.body, limit).await?;
     let note = Note::of(call, Some(organization.id));
     // The list of an export erases people, which only owners may.
     let erasing = Owner::also(call).map(|_| note.clone());
@@ -123,7 +124,7 @@ async fn run(
     let import = Import { store, hooks: Arc::clone(&hooks), runtime, organization, erasing, asked, format };
     // On another thread: parsing would block the threads that serve requests.
     let work = tokio::task::spawn_blocking(move || {
-        let outcome = import.answer(record, spool, note, &mut progress);
+        let outcome = import.answer(record, file, note, &mut progress);
         // Also after a failure: rows that were recorded before it have events.
         hooks.committed();
         drop(permit);
@@ -193,15 +194,6 @@ impl Asked {
     }
 }
 
-/// Copies the body to an unnamed temporary file.
-async fn spool(app: &App, call: &Call, body: &mut Body<'_>, limit: u64) -> Result<File, Problem> {
-    let failed = |error: std::io::Error| Error::Unavailable(format!("cannot keep an uploaded file: {error}"));
-    let mut file = tempfile::tempfile().map_err(failed)?;
-    copy_body(call, body, limit, app.limits.request_timeout, &mut file).await?;
-    file.rewind().map_err(failed)?;
-    Ok(file)
-}
-
 /// One import of a file.
 struct Import {
     store: Arc<dyn Store>,
@@ -214,9 +206,6 @@ struct Import {
     /// The name of the format.
     format: String,
 }
-
-/// The store of a dry run, in its temporary folder.
-type Trial = (TempDir, Arc<dyn Store>);
 
 /// Records a file. The counts are those of the rows before a failure, too.
 type Record = fn(&Import, File, &mut Progress) -> (Counts, Result<(), Problem>);
@@ -242,14 +231,21 @@ impl Import {
         damaged.drain(..).for_each(|row| self.hooks.damaged.note(&row));
     }
 
-    /// The store that gets what a dry run would record, in a temporary folder: a row can be about an object of an earlier row.
-    fn trial(&self) -> Result<Option<Trial>, Problem> {
+    /// The store that gets what a dry run would record: a row can be about an object of an earlier row.
+    fn trial(&self) -> Result<Option<Arc<dyn Store>>, Problem> {
         if !self.asked.dry_run {
             return Ok(None);
         }
-        let folder = tempfile::tempdir().map_err(unreadable)?;
-        let store = Redb::open(&folder.path().join("trial.redb"), TRIAL_CACHE).map_err(Error::from)?;
-        Ok(Some((folder, Arc::new(store))))
+        let store = Redb::nameless(self.hooks.space.spools.folder(), TRIAL_CACHE).map_err(Error::from)?;
+        Ok(Some(Arc::new(store)))
+    }
+
+    /// Ends an import that the disk has no more room for.
+    fn check_room(&self) -> Result<(), Problem> {
+        if self.hooks.space.refuses_clients() {
+            return Err(Error::StorageFull.into());
+        }
+        if self.asked.dry_run { self.hooks.space.spools.check_room().map_err(unreadable) } else { Ok(()) }
     }
 
     /// Reads a statement to its end, then reads it again and records its rows.
@@ -259,7 +255,7 @@ impl Import {
             Err(problem) => return (Counts::default(), Err(problem)),
         };
         let store = match &trial {
-            Some((_, trial)) => Arc::new(Overlay::new(Arc::clone(&self.store), Arc::clone(trial))),
+            Some(trial) => Arc::new(Overlay::new(Arc::clone(&self.store), Arc::clone(trial))),
             None => Arc::clone(&self.store),
         };
         let keeps_amounts = self.asked.described.as_ref().is_some_and(|mapping| !mapping.replaces());
@@ -295,6 +291,7 @@ impl Import {
                 (number, Row::Invalid(why, sum)) => recorder.counts.add(number, RowOutcome::Invalid(why), sum),
             }
             if chunk.len() == CHUNK {
+                self.check_room()?;
                 let full = std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK));
                 self.runtime.block_on(recorder.record(full))?;
                 self.note(&mut recorder.damaged);
@@ -319,7 +316,6 @@ impl Import {
         let trial = self.trial()?;
         progress.begin(inspection.objects);
         let (edge, store) = (edge::Clock, Arc::clone(&self.store));
-        let trial = trial.as_ref().map(|(_, trial)| Arc::clone(trial));
         let importer = Importer::new(store, trial, &edge, &self.organization, inspection.source);
         let audit = |person: CustomerId, batch: &mut Batch| match &self.erasing {
             Some(note) => note.add_about(erasures::ERASE, person.uuid(), &edge, batch),
@@ -335,6 +331,9 @@ impl Import {
         let all = || {
             for (done, line) in lines.take(objects).enumerate() {
                 let (row, line) = line.map_err(refused)?;
+                if done % CHUNK == 0 {
+                    self.check_room()?;
+                }
                 self.runtime.block_on(importer.line(row, &line))?;
                 progress.at(done as u64 + 1);
             }
@@ -377,7 +376,7 @@ fn again(file: &mut File) -> Result<File, Problem> {
 }
 
 fn unreadable(error: std::io::Error) -> Problem {
-    Error::Unavailable(format!("a temporary file: {error}")).into()
+    no_spool(&error).into()
 }
 
 fn refused(failed: Failed) -> Problem {

@@ -6,9 +6,10 @@ use crate::{
     endpoint::{BodySchema, Endpoint, Request, delete, get, put},
     guard::{Operator, Reader},
     http::{
-        call::{Call, copy_body},
+        call::Call,
         header,
         reply::{Handled, Reply},
+        upload::Upload,
     },
     objects::write::write,
     operator::collections,
@@ -73,10 +74,9 @@ fn schema() -> Value {
 
 async fn set(mut request: Request<'_, Operator>) -> Handled {
     page::no_parameters(request.call.query())?;
-    let mut png = Vec::new();
-    let patience = request.app.limits.request_timeout;
-    copy_body(request.call, &mut request.body, MOST_BYTES as u64, patience, &mut png).await?;
-    let png = Bytes::from(png);
+    let stall = request.app.limits.request_timeout;
+    let upload = Upload::of(request.call, &mut request.body, MOST_BYTES as u64, stall)?;
+    let png = Bytes::from(upload.into_memory().await?);
     let decoded = tokio::task::spawn_blocking({
         let png = png.clone();
         move || Logo::decode(png).map(|logo| logo.size())

@@ -121,6 +121,31 @@ fn below_the_least_free_space_clients_cannot_write_and_everything_else_works() {
     assert!(!metric(&server));
 }
 
+/// Neither an upload nor a download takes the room that writes need.
+#[test]
+fn a_file_on_its_way_is_refused_before_writes_are() {
+    let Some(disk) = Disk::new() else { return };
+    disk.make_room();
+    let server = disk.server("8MB");
+    let organization = server.organization();
+    let path = format!("/admin/v1/organizations/{}/tolls/import?dry_run=true", organization.id);
+    let upload = |bytes: usize| {
+        let token = format!("Bearer {}", server.admin_token);
+        let headers = [("Authorization", token.as_str()), ("Content-Type", "text/csv")];
+        Connection::open(&server.address).send("POST", &path, &headers, &vec![b'x'; bytes])
+    };
+    upload(30 << 20).error(503, "api_error", "storage_full");
+    // Its room is free again, and there was always enough for writes.
+    assert_eq!(create(&organization, 0).status, 200);
+    assert!(!server.log().contains("writes of API keys and imports are refused"), "{}", server.log());
+    assert_eq!(upload(4 << 20).status, 400, "it is no statement");
+    let names: Vec<_> = fs::read_dir(disk.disk.path()).unwrap().map(|found| found.unwrap().file_name()).collect();
+    assert!(names.iter().all(|name| name.to_string_lossy().starts_with("rental.redb")), "{names:?}");
+    fs::write(&disk.ballast, vec![1; 25 << 20]).unwrap();
+    server.admin("GET", "/admin/v1/backup", &Value::Null).error(503, "api_error", "storage_full");
+    assert_eq!(create(&organization, 1).status, 200);
+}
+
 /// A reading that began while there was room ends when there is none.
 #[test]
 fn below_the_least_free_space_a_calendar_that_is_being_read_makes_no_blocks() {

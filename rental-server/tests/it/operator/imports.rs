@@ -1,9 +1,12 @@
 //! Files of agencies and cities: each row once, counts that add up, and nothing of a file that is not what it claims.
 
 use super::{all, counts, import};
-use crate::support::{Server, percent_encode};
+use crate::support::{Connection, Server, percent_encode};
 use serde_json::{Value, json};
-use std::fmt::Write;
+use std::{
+    fmt::Write,
+    time::{Duration, Instant},
+};
 
 const HEADER: &str = "transaction_id,occurred_at,agency,plaza,plate,plate_state,transponder_number,amount\n";
 
@@ -431,6 +434,37 @@ fn a_compressed_file_is_refused_with_what_to_do() {
     let path = format!("/admin/v1/organizations/{}/tolls/import", organization.id);
     let token = format!("Bearer {}", organization.server.admin_token);
     let headers = [("Authorization", token.as_str()), ("Content-Encoding", "gzip")];
-    let reply = crate::support::Connection::open(&organization.server.address).send("POST", &path, &headers, b"x");
+    let reply = Connection::open(&organization.server.address).send("POST", &path, &headers, b"x");
     reply.error(415, "invalid_request_error", "unsupported_media_type");
+}
+
+#[test]
+fn uploads_that_drip_end_and_keep_no_other_import_waiting() {
+    let server = Server::start(&["--request-timeout", "4s"]);
+    let organization = server.organization();
+    let head = format!(
+        "POST /admin/v1/organizations/{}/tolls/import HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Type: text/csv\r\nContent-Length: 1000000\r\n\r\n",
+        organization.id, server.admin_token
+    );
+    let begun = Instant::now();
+    let mut dripping: Vec<_> = (0..3)
+        .map(|_| {
+            let mut upload = Connection::open(&server.address);
+            upload.write(head.as_bytes()).unwrap();
+            upload
+        })
+        .collect();
+    for upload in &mut dripping {
+        upload.write(b"t").unwrap();
+    }
+    import(&organization, "tolls", "?dry_run=true", &(HEADER.to_owned() + &toll(1, "4.00"))).ok();
+    assert!(begun.elapsed() < Duration::from_secs(3), "it waited");
+    // Each part comes in time, and all of them are too slow.
+    while begun.elapsed() < Duration::from_secs(6) {
+        std::thread::sleep(Duration::from_secs(1));
+        dripping.iter_mut().for_each(|upload| drop(upload.write(b"x")));
+    }
+    for upload in &mut dripping {
+        upload.read_reply(false).unwrap().error(408, "invalid_request_error", "request_timeout");
+    }
 }
