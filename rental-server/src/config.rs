@@ -8,12 +8,17 @@ pub(crate) use generated::{Generated, generate};
 pub(crate) use meant::meant;
 pub(crate) use network::Network;
 
-use clap::{CommandFactory, FromArgMatches, Parser, ValueEnum, error::ErrorKind, parser::ValueSource};
+use clap::{
+    CommandFactory, FromArgMatches, Parser, ValueEnum,
+    error::{ContextKind, ContextValue, ErrorKind},
+    parser::ValueSource,
+};
 use rental_core::{
     store::{self, Place, WrongUrl, url_forms},
     webhooks::attempt::Schedule,
 };
 use std::{
+    convert::Infallible,
     net::{IpAddr, SocketAddr},
     path::PathBuf,
     sync::Arc,
@@ -24,13 +29,26 @@ use url::Url;
 /// Parses the command line and the environment. `--demo` uses a temporary store, so that a store on the same command line is a mistake;
 /// one in the environment is that of another server.
 pub(crate) fn parse() -> Result<Config, clap::Error> {
-    let matches = Config::command().try_get_matches()?;
+    let matches = Config::command().try_get_matches().map_err(without_value)?;
     let config = Config::from_arg_matches(&matches)?;
     if config.demo && matches.value_source("store") == Some(ValueSource::CommandLine) {
         let why = "--demo serves a temporary store, so it cannot be used with --store: leave out one of them";
         return Err(Config::command().error(ErrorKind::ArgumentConflict, why));
     }
+    if let (false, Err(WrongUrl::Unknown)) = (config.demo, &config.store.0) {
+        let why = format!("--store names no store: use {}, such as {DEFAULT_STORE}", url_forms(|_| true));
+        return Err(Config::command().error(ErrorKind::ValueValidation, why));
+    }
     Ok(config)
+}
+
+/// Does not show an argument without a flag: it can be a part of a store's URL that lacks its quotes, with the password.
+fn without_value(mut error: clap::Error) -> clap::Error {
+    let is_flag = |found: &ContextValue| matches!(found, ContextValue::String(found) if found.starts_with('-'));
+    if error.kind() == ErrorKind::UnknownArgument && !error.get(ContextKind::InvalidArg).is_some_and(is_flag) {
+        error.insert(ContextKind::InvalidArg, ContextValue::String("…".into()));
+    }
+    error
 }
 
 /// Store of a server that is given none.
@@ -246,7 +264,7 @@ pub(crate) enum LogLevel {
 
 /// The store that `--store` names, or why it names none.
 #[derive(Clone, Debug)]
-pub(crate) struct StoreUrl(pub(crate) Result<Arc<dyn Place>, String>);
+pub(crate) struct StoreUrl(Result<Arc<dyn Place>, WrongUrl>);
 
 /// A limit; `None` for no limit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -283,18 +301,22 @@ fn collector(text: &str) -> Result<Url, String> {
     url.filter(plain).ok_or_else(|| "must be a URL without user and query, such as http://127.0.0.1:4318".into())
 }
 
-/// The URL of a store. A wrong URL that may contain a password is reported later: errors of flags show the value.
-pub(crate) fn store_url(url: &str) -> Result<StoreUrl, String> {
-    let forms = url_forms(|_| true);
-    let why = match store::place(url) {
-        Ok(place) => return Ok(StoreUrl(Ok(place))),
-        Err(WrongUrl::Unknown) if !url.contains('@') => {
-            return Err(format!("is no store: use {forms}, such as {DEFAULT_STORE}"));
-        }
-        Err(WrongUrl::Unknown) => "no engine has such URLs".to_owned(),
-        Err(WrongUrl::Malformed(why)) => why,
-    };
-    Ok(StoreUrl(Err(format!("--store is no URL of a database: {why}; use {forms}"))))
+/// The URL of a store. What is wrong with it is reported later: errors of flags show the value, and it can contain a password.
+pub(crate) fn store_url(url: &str) -> Result<StoreUrl, Infallible> {
+    Ok(StoreUrl(store::place(url)))
+}
+
+impl StoreUrl {
+    /// The place of the store, or what is wrong with the URL, without a part of it.
+    pub(crate) fn place(&self) -> Result<Arc<dyn Place>, String> {
+        self.0.clone().map_err(|wrong| {
+            let why = match wrong {
+                WrongUrl::Malformed(why) => why,
+                WrongUrl::Unknown => "no engine has such URLs".into(),
+            };
+            format!("--store is no URL of a store: {why}; use {}", url_forms(|_| true))
+        })
+    }
 }
 
 fn store_help() -> String {

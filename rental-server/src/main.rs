@@ -194,11 +194,8 @@ fn start_logging(config: &Config) {
 
 async fn run(config: &Config, passed: Vec<StdListener>) -> Result<(), String> {
     let demo = if config.demo { Some(demo::Place::new()?) } else { None };
-    let store_url = match &demo {
-        Some(demo) => store_url(&demo.store_url())?,
-        None => config.store.clone(),
-    };
-    let place = store_url.0?;
+    let Ok(store_url) = demo.as_ref().map_or_else(|| Ok(config.store.clone()), |demo| store_url(&demo.store_url()));
+    let place = store_url.place()?;
     // Checked and bound first: a wrong secret and an address in use are noticed before anything is made on disk.
     secrets::check(config, place.file())?;
     collector(config)?;

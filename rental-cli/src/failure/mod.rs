@@ -1,6 +1,7 @@
 //! Why commands fail: exit code, text and JSON of each failure.
 
 pub(crate) mod error_response;
+pub(crate) mod hidden;
 pub(crate) mod synonyms;
 
 use crate::{failure::error_response::ErrorResponse, text::printable};

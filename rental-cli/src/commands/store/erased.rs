@@ -22,6 +22,10 @@ const BATCH: usize = 256;
 pub(super) fn read(from: &str) -> Result<Vec<Record>, Failure> {
     match place::parse(from) {
         Ok(store) => of_store(&store),
+        // It is not shown: it can be the address of a database, with a password.
+        Err(_) if !Path::new(from).exists() => {
+            Err(Failure::Usage(format!("--erased names neither a store ({}) nor a file that is there", place::forms())))
+        }
         Err(_) => of_backup(Path::new(from)),
     }
 }

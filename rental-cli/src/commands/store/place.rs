@@ -29,7 +29,7 @@ pub(super) type Place = Arc<dyn store::Place>;
 pub(super) fn parse(url: &str) -> Result<Place, String> {
     store::place(url).map_err(|wrong| match wrong {
         WrongUrl::Unknown => format!("is not a store; use {}", forms()),
-        WrongUrl::Malformed(why) => format!("is not a valid database URL: {why}"),
+        WrongUrl::Malformed(why) => format!("is not a valid URL of a store: {why}"),
     })
 }
 
@@ -123,7 +123,7 @@ mod tests {
     fn a_store_is_named_by_its_engine_and_place() {
         assert_eq!(parse("redb:a:b").unwrap().file(), Some(Path::new("a:b")));
         let database = parse("postgres://ada:secret@db:5433/rental").unwrap();
-        assert_eq!(database.to_string(), "postgres://ada@db:5433/rental");
+        assert_eq!(database.to_string(), "postgres://db:5433/rental");
         assert_eq!(database.to_string(), parse("postgresql://ada@db:5433/rental").unwrap().to_string());
         for bad in ["", "redb:", "rental.redb", "http://localhost", "postgres:"] {
             assert!(parse(bad).is_err(), "{bad}");

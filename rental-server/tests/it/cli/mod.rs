@@ -15,6 +15,7 @@ mod master_key;
 mod operators;
 mod organizations;
 mod repairing;
+mod spellings;
 mod tls;
 mod trigger;
 

@@ -1,4 +1,5 @@
-//! The address of a database, a `postgres://` URL. No text of it contains the password.
+//! The address of a database, a `postgres://` URL. No text about it repeats a part of the URL, except what was parsed as its
+//! hosts, ports and database: any other part can be one of a password that is written wrongly.
 
 use std::{fmt, net::IpAddr, path::PathBuf};
 use tokio_postgres::{
@@ -28,6 +29,10 @@ impl Address {
         if !["postgres://", "postgresql://"].iter().any(|scheme| base.starts_with(scheme)) {
             return Err("it must begin with postgres://".into());
         }
+        // What is behind the first of two would be taken for the host.
+        if base.matches('@').count() > 1 || options.contains('@') {
+            return Err("it has an `@` that is not the one before the host: write %40 for it (and %3F for a question mark in a password)".into());
+        }
         let (mut kept, mut mode, mut root_certificate) = (Vec::new(), None, None);
         for option in options.split('&').filter(|option| !option.is_empty()) {
             match option.split_once('=') {
@@ -36,9 +41,13 @@ impl Address {
                 _ => kept.push(option),
             }
         }
-        let mut config: Config = format!("{base}?{}", kept.join("&")).parse().map_err(|error| describe(&error))?;
+        let mut config: Config = format!("{base}?{}", kept.join("&")).parse().map_err(|error| refusal(&error))?;
         if config.get_hosts().is_empty() {
             return Err("it names no host".into());
+        }
+        // The database repeats the user's name in its errors.
+        if config.get_user().is_some_and(|user| user.contains(':')) {
+            return Err("its user name has a colon: write the one before the password as `:`, not as %3A".into());
         }
         let default = if is_on_this_machine(&config) { SslMode::Prefer } else { SslMode::Require };
         config.ssl_mode(mode.unwrap_or(default));
@@ -88,13 +97,10 @@ impl Address {
     }
 }
 
-/// `USER@HOST:PORT/DATABASE`.
+/// `postgres://HOST:PORT/DATABASE`.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("postgres://")?;
-        if let Some(user) = self.config.get_user() {
-            write!(f, "{user}@")?;
-        }
         let ports = self.config.get_ports();
         for (at, host) in self.config.get_hosts().iter().enumerate() {
             let port = ports.get(at).or_else(|| ports.first()).copied().unwrap_or(5432);
@@ -166,6 +172,18 @@ fn pass_fields(line: &str) -> Vec<String> {
     fields
 }
 
+/// Why a URL cannot be parsed. Of an unknown option only this is said: it can be a part of a password.
+fn refusal(error: &tokio_postgres::Error) -> String {
+    let said = describe(error);
+    match said.find("invalid value for option") {
+        Some(at) => said.get(at..).unwrap_or_default().to_owned(),
+        None => {
+            "it has an unknown option, or one without a value; usual ones are sslmode, sslrootcert and connect_timeout"
+                .into()
+        }
+    }
+}
+
 /// The text of an error and all its causes, in one line.
 pub(super) fn describe(error: &dyn std::error::Error) -> String {
     let (mut text, mut cause) = (error.to_string(), error.source());
@@ -187,7 +205,7 @@ mod tests {
     fn an_address_is_shown_without_its_password() {
         let url = "postgresql://app:s3cret@db.example.com:6432/fleet?sslmode=verify-full&sslrootcert=/etc/a+b%20c.pem";
         let address = Address::parse(url).unwrap();
-        assert_eq!(format!("{address} {address:?}").matches("postgres://app@db.example.com:6432/fleet").count(), 2);
+        assert_eq!(format!("{address} {address:?}").matches("postgres://db.example.com:6432/fleet").count(), 2);
         assert_eq!(address.root_certificate(), Some(std::path::Path::new("/etc/a+b c.pem")));
         assert!(!address.lacks_password() && !format!("{address:?}").contains("s3cret"));
     }
@@ -198,11 +216,42 @@ mod tests {
             ("mysql://u:s3cret@h/d", "must begin with"),
             ("postgres://u:s3cret@h:port/d", "port"),
             ("postgres://u:s3cret@h/d?sslmode=s3cret", "sslmode"),
-            ("postgres://u:s3cret@h/d?colour=s3cret", "colour"),
+            ("postgres://u:s3cret@h/d?colour=s3cret", "an unknown option"),
+            ("postgres://u:p@h/d?s3cret", "an unknown option"),
+            ("postgres://u:p&s3cret=@h/d?s3cret=1", "an unknown option"),
+            ("postgres://u:p?s3cret@h/d", "%3F"),
+            ("postgres://u:p?host=s3cret@h/d", "%3F"),
+            ("postgres://u:p@s3cret@h:1/d?sslmode=disable", "%40"),
+            ("postgres://u:p@s3cret/x@h:1/d", "%40"),
+            ("postgres://u%3As3cret@h/d", "%3A"),
+            ("postgres://u:s3cret/d", "port"),
+            ("postgres:u:s3cret@h/d", "must begin with"),
+            ("postgresql+asyncpg://u:s3cret@h/d", "must begin with"),
             ("postgres:///d", "host"),
         ] {
             let said = Address::parse(url).expect_err(url);
             assert!(said.contains(part) && !said.contains("s3cret"), "{url}: {said}");
+        }
+    }
+
+    #[test]
+    fn an_address_shows_hosts_ports_and_database_only() {
+        for url in [
+            "postgres://u:s3cret@h:1/d",
+            "postgres://u:s3/c:ret@h:1/d",
+            "postgres://u:s3%40cret@h:1/d",
+            "postgres://u:s3 cret@h:1/d",
+            "postgres://u@h:1/d?password=s3cret",
+            "postgres://h:1/d?user=u&password=s3%26cret&application_name=s3cret&options=s3cret",
+            "postgres://:s3cret@h:1/d",
+            "postgres://s3cret:@h:1/d",
+            "postgres://s3cret@h:1/d",
+        ] {
+            let address = Address::parse(url).expect(url);
+            assert_eq!(
+                (format!("{address}"), format!("{address:?}")),
+                ("postgres://h:1/d".into(), "postgres://h:1/d".into())
+            );
         }
     }
 

@@ -25,6 +25,10 @@ pub const SCHEME: Scheme = Scheme { form: "redb:PATH", shared: false, parse };
 
 fn parse(url: &str) -> Option<ParsedPlace> {
     let path = url.strip_prefix("redb:").filter(|path| !path.is_empty())?;
+    // Messages show the path.
+    if path.contains("://") || path.contains("password=") {
+        return Some(Err("it has the address of a database behind `redb:`".into()));
+    }
     Some(Ok(Arc::new(DataFile(path.into()))))
 }
 
