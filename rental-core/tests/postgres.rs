@@ -9,6 +9,7 @@ mod postgres {
     mod faults;
     mod library;
     mod opening;
+    mod pooler;
     mod servers;
 }
 

@@ -43,7 +43,10 @@ fn whatever_is_in_the_way_is_said_in_one_line() {
         let settings = settings(Duration::from_secs(2));
         Postgres::open(&address, None, settings).await.expect("its own schema is enough");
         assert_says(&refused(&cluster.url("missing")).await, &["missing", "make the database first"]);
-        assert_says(&refused("postgres://u:s3cret@127.0.0.1:1/d").await, &["postgres://127.0.0.1:1/d", "cannot be reached"]);
+        assert_says(
+            &refused("postgres://u:s3cret@127.0.0.1:1/d").await,
+            &["postgres://127.0.0.1:1/d", "cannot be reached"],
+        );
         assert_says(&refused("postgres://u@/d?host=/nowhere").await, &["/nowhere", "cannot be reached"]);
     });
 }
@@ -120,18 +123,22 @@ fn a_database_that_forgets_on_a_crash_is_refused() {
 }
 
 #[test]
-fn sessions_wait_for_the_disk_whatever_the_database_does_by_default() {
+fn commits_wait_for_the_disk_whatever_the_database_does_by_default() {
     let Some(cluster) = Cluster::start() else { return };
     runtime().block_on(async {
         let url = cluster.database();
-        for setting in ["synchronous_commit = off", "log_statement = 'all'"] {
-            cluster.sql("postgres", &format!("ALTER DATABASE {} SET {setting}", name(&url)));
+        cluster.sql("postgres", &format!("ALTER DATABASE {} SET log_statement = 'all'", name(&url)));
+        for (default, expected) in [("off", "on"), ("local", "on"), ("remote_apply", "remote_apply")] {
+            cluster.sql("postgres", &format!("ALTER DATABASE {} SET synchronous_commit = {default}", name(&url)));
+            let (store, mut batch) = (open(&url).await, Batch::default());
+            batch.insert(super::super::key(default), "v".into());
+            assert_eq!(store.commit(batch).await, Ok(Commit::Applied));
+            store.close().await;
+            let log = std::fs::read_to_string(cluster.directory.join("server.log")).expect("a log");
+            let last = log.rsplit("BEGIN ISOLATION").next().expect("a transaction");
+            let set = format!("READ COMMITTED READ WRITE; SET LOCAL synchronous_commit = {expected}");
+            assert!(last.contains(&set), "{default}: {last}");
         }
-        let mut batch = Batch::default();
-        batch.insert(super::super::key("a"), "v".into());
-        assert_eq!(open(&url).await.commit(batch).await, Ok(Commit::Applied));
-        let log = std::fs::read_to_string(cluster.directory.join("server.log")).expect("a log");
-        assert!(log.contains("statement: SET synchronous_commit = on"), "{log}");
     });
 }
 
@@ -154,20 +161,26 @@ fn servers_that_start_at_once_make_the_tables_once() {
     });
 }
 
-/// A certificate for `localhost` by an authority of its own, as files in the cluster's directory.
-fn certify(cluster: &Cluster) -> Vec<u8> {
-    let script = r#"
-        set -e; cd "$1"
-        openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=authority -keyout ca.key -out ca.pem
-        openssl req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout server.key -out server.csr
-        printf 'subjectAltName=DNS:localhost\nbasicConstraints=CA:FALSE\n' > extensions
-        openssl x509 -req -days 2 -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -extfile extensions -out server.pem
-        chmod 600 server.key; chown --reference data server.key server.pem"#;
-    let made = std::process::Command::new("sh").args(["-c", script, "sh"]).arg(&cluster.directory).output();
+/// Runs commands of openssl in the cluster's directory, and gives the server what they made.
+fn certify(cluster: &Cluster, commands: &str) {
+    let script = format!(
+        "set -e; cd \"$1\"; rm -f server.key\n{commands}\nchmod 600 server.key; chown --reference data server.key server.pem"
+    );
+    let made = std::process::Command::new("sh").args(["-c", &script, "sh"]).arg(&cluster.directory).output();
     let made = made.expect("a shell starts");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    std::fs::read(cluster.directory.join("ca.pem")).expect("a certificate")
 }
+
+/// A certificate for `localhost` by an authority of its own.
+const BY_AN_AUTHORITY: &str = r"
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=authority -keyout ca.key -out ca.pem
+openssl req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout server.key -out server.csr
+printf 'subjectAltName=DNS:localhost\nbasicConstraints=CA:FALSE\n' > extensions
+openssl x509 -req -days 2 -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -extfile extensions -out server.pem";
+
+/// The one that most pages of the web tell to make, which psql takes.
+const SELF_SIGNED: &str =
+    "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -keyout server.key -out server.pem";
 
 #[test]
 fn tls_checks_the_certificate_and_the_name() {
@@ -177,7 +190,9 @@ fn tls_checks_the_certificate_and_the_name() {
         return;
     }
     let Some(cluster) = Cluster::start() else { return };
-    let authority = certify(&cluster);
+    certify(&cluster, BY_AN_AUTHORITY);
+    let read = |name: &str| std::fs::read(cluster.directory.join(name)).expect("a certificate");
+    let authority = read("ca.pem");
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let place = cluster.directory.display();
     for setting in [
@@ -205,12 +220,21 @@ fn tls_checks_the_certificate_and_the_name() {
             let stranger = open("localhost", mode, None).await.expect_err("nobody vouches for it");
             assert_says(&stranger, &["is not trusted", "sslrootcert=FILE"]);
             let other = open("127.0.0.1", mode, Some(&authority)).await.expect_err("it is for another name");
-            assert_says(&other, &["is not trusted"]);
+            assert_says(&other, &["for another host", "localhost"]);
         }
         let plain = open("localhost", "sslmode=disable", None).await.expect_err("the database asks for TLS");
         assert_says(&plain, &["refused the login"]);
         let said = open("localhost", "", Some(b"no certificate")).await.expect_err("a file without a certificate");
         assert_says(&said, &["sslrootcert holds no certificate"]);
+        certify(&cluster, SELF_SIGNED);
+        cluster.restart();
+        let said = open("localhost", "", Some(&read("server.pem"))).await.expect_err("it is an authority's");
+        assert_says(&said, &["self-signed, CA:TRUE", "sslrootcert=FILE"]);
+        // What the message says to do.
+        let told = said.split('`').nth(1).expect("a command").replace("HOST", "localhost").replace(".crt", ".pem");
+        certify(&cluster, &told);
+        cluster.restart();
+        assert_eq!(open("localhost", "", Some(&read("server.pem"))).await, Ok(()));
     });
 }
 

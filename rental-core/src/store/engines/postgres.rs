@@ -13,6 +13,7 @@ mod engine;
 mod group;
 mod load;
 mod place;
+mod pooler;
 mod reader;
 mod record;
 mod scan;

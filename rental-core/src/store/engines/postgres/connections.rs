@@ -22,6 +22,8 @@ pub(super) struct Connections {
     pub(super) patience: Duration,
     /// The schema version that statements expect.
     pub(super) version: version::Expected,
+    /// The statement that begins a transaction that writes.
+    pub(super) begin: &'static str,
 }
 
 impl Connections {

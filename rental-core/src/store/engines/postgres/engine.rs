@@ -3,10 +3,12 @@
 use super::{
     address::Address,
     connections::{Connections, unanswered},
+    pooler,
     reader::Reader,
     scan::{scan, scan_each},
     schema, session,
     snapshot::Snapshot,
+    transaction,
     version::guard,
     writer::{self, Job, Outcome, Shared, Writer},
 };
@@ -119,7 +121,10 @@ impl Postgres {
         let failed = |why: String| StoreError::Unavailable(format!("{address} {why}"));
         let readers = session::pool(address, roots, READERS, patience).map_err(&failed)?;
         let client = readers.get().await.map_err(|error| failed(session::refusal(&error)))?;
-        check_settings(&client).await.map_err(&failed)?;
+        let other = readers.get().await.map_err(|error| failed(session::refusal(&error)))?;
+        pooler::check(&client, &other).await.map_err(&failed)?;
+        drop(other);
+        let begin = check_settings(&client).await.map_err(&failed)?;
         let version = schema::prepare(&client, address, absent).await?;
         let version = Arc::new(AtomicU64::new(version));
         // Removes the rows of servers that stopped long ago. A server needs its row only to resolve an unknown commit.
@@ -130,9 +135,9 @@ impl Postgres {
         let shared = Arc::<Shared>::default();
         let pool = session::pool(address, roots, 1, patience).map_err(&failed)?;
         let (number, theirs) = (0, Arc::clone(&version));
-        let writer =
-            Writer { pool, id: id.as_bytes().to_vec(), number, patience, shared: Arc::clone(&shared), version: theirs };
-        let connections = Connections { pool: readers, patience, version };
+        let (id, our) = (id.as_bytes().to_vec(), Arc::clone(&shared));
+        let writer = Writer { pool, id, begin, number, patience, shared: our, version: theirs };
+        let connections = Connections { pool: readers, patience, version, begin };
         Ok(Self {
             shown: address.to_string(),
             reader: Reader::new(connections.clone()),
@@ -257,8 +262,9 @@ impl Store for Postgres {
     }
 }
 
-/// Refuses a database that can lose acknowledged writes or that does not accept writes.
-async fn check_settings(client: &session::Client) -> Result<(), String> {
+/// Refuses a database that can lose acknowledged writes or that does not accept writes. Returns the statement that begins a
+/// transaction that writes.
+async fn check_settings(client: &session::Client) -> Result<&'static str, String> {
     let ask = |sql: &'static str| async move {
         let row = client.query_one(sql, &[]).await.map_err(|error| session::describe(&error))?;
         row.try_get::<_, Option<String>>(0).map_err(|error| session::describe(&error))
@@ -269,7 +275,7 @@ async fn check_settings(client: &session::Client) -> Result<(), String> {
     if ask("SELECT current_setting('fsync', true)").await?.as_deref() == Some("off") {
         return Err("runs with fsync = off, so that a crash loses what was saved: set fsync = on".into());
     }
-    Ok(())
+    Ok(transaction::begin(ask("SELECT current_setting('synchronous_commit', true)").await?.as_deref()))
 }
 
 /// Approximate bytes of memory that a batch needs.

@@ -46,7 +46,7 @@ pub(super) fn pool(address: &Address, roots: Option<&[u8]>, size: usize, patienc
     builder.post_create(hook).build().map_err(|error| error.to_string())
 }
 
-/// Sets the time-outs, durability and planner settings of a new session.
+/// Sets the time-outs and planner settings of a new session.
 async fn configure_session(client: &tokio_postgres::Client, patience: Duration) -> Result<(), Error> {
     let millis = patience.as_millis();
     // A session that holds the lock of `rental.store` and becomes idle loses the lock after this time.
@@ -54,11 +54,6 @@ async fn configure_session(client: &tokio_postgres::Client, patience: Duration) 
         "SET statement_timeout = {millis}; SET lock_timeout = {millis}; SET idle_in_transaction_session_timeout = {millis}"
     );
     client.batch_execute(&bounds).await?;
-    let durable = client.query_one("SELECT current_setting('synchronous_commit', true)", &[]).await?;
-    // Set even when it is already on, because the default can change during a session. Stronger values are kept.
-    if matches!(durable.try_get::<_, Option<String>>(0)?.as_deref(), Some("off" | "on")) {
-        client.batch_execute("SET synchronous_commit = on").await?;
-    }
     // Every statement reads single keys or a range of the only index. With old statistics the planner may choose a scan of
     // the whole table. Other databases may not know these settings, and do not need them.
     for setting in
@@ -156,6 +151,11 @@ pub(super) fn refusal(error: &PoolError) -> String {
             }
             said if said.contains("does not support TLS") => {
                 "offers no TLS, which the URL or its host asks for: turn TLS on in the database (`ssl = on`), or add sslmode=disable to the URL, which sends passwords and data in clear".into()
+            }
+            // As `openssl req -x509` makes it without extensions.
+            said if said.contains("CaUsedAsEndEntity") => "has a certificate of an authority itself (self-signed, CA:TRUE), which is not taken as a server's; make another with `openssl req -x509 -newkey rsa:2048 -nodes -days 365 -subj /CN=HOST -addext basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:HOST -keyout server.key -out server.crt` (IP: before an address), and name it with sslrootcert=FILE".into(),
+            said if said.contains("not valid for name") => {
+                format!("has a certificate for another host ({said}): connect to that name, or add this one to its subjectAltName")
             }
             said if said.contains("certificate") => {
                 format!("is not trusted ({said}): name its certificate authority with sslrootcert=FILE")

@@ -11,6 +11,10 @@ use std::collections::HashMap;
 use tokio_postgres::{Error, Row, Statement, error::SqlState, types::ToSql};
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+// A default of the role or of a pooler can change at any time, so each transaction says that its commit waits for the disk.
+const BEGIN_DURABLE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit = on";
+const BEGIN_APPLIED: &str =
+    "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit = remote_apply";
 const LOCK: &str = "UPDATE rental.store SET commits = commits + 1 WHERE id = 1 RETURNING schema_version";
 // CockroachDB accepts a statement in WITH only if it returns rows, hence RETURNING.
 const LOCK_AND_MARK: &str = "WITH mark AS (INSERT INTO rental.writers (id, last, seen) VALUES ($1, $2, now()) \
@@ -35,6 +39,16 @@ const LAST: &str = "SELECT last FROM rental.writers WHERE id = $1";
 
 /// Error codes of statements when the store is not as the group expects.
 const MISMATCH: [SqlState; 2] = [SqlState::UNIQUE_VIOLATION, SqlState::DIVISION_BY_ZERO];
+
+/// How transactions that write begin, on a database with this `synchronous_commit`. The one stronger value than `on` stays;
+/// other engines do not have the setting.
+pub(super) fn begin(synchronous_commit: Option<&str>) -> &'static str {
+    match synchronous_commit {
+        None => BEGIN,
+        Some("remote_apply") => BEGIN_APPLIED,
+        Some(_) => BEGIN_DURABLE,
+    }
+}
 
 /// Why a commit failed.
 pub(super) enum CommitError {
@@ -130,13 +144,20 @@ impl Transaction {
     }
 }
 
-/// Begins a transaction, locks the row of `rental.store`, and records the number of this commit, in one round trip.
-pub(super) async fn lock(client: &Client, id: &[u8], number: i64, expected: u64) -> Result<Statements, QueryError> {
+/// Begins a transaction as `begin` says, locks the row of `rental.store`, and records the number of this commit, in one round
+/// trip.
+pub(super) async fn lock(
+    client: &Client,
+    begin: &str,
+    id: &[u8],
+    number: i64,
+    expected: u64,
+) -> Result<Statements, QueryError> {
     let taken = async {
         let statements = Statements::prepare(client).await?;
         let mark: [&(dyn ToSql + Sync); 2] = [&id, &number];
         // Both are sent in this order, without waiting for the first response.
-        let (begun, locked) = join(client.batch_execute(BEGIN), client.query_opt(&statements.lock, &mark)).await;
+        let (begun, locked) = join(client.batch_execute(begin), client.query_opt(&statements.lock, &mark)).await;
         begun?;
         Ok((statements, locked?.map(|row| row.try_get::<_, i64>(0)).transpose()?))
     };

@@ -29,7 +29,8 @@ impl Versioned for Postgres {
     fn change_version(&self, from: u64, to: u64, batch: Batch) -> Answer<'_, bool> {
         Box::pin(async move {
             let client = session::take(&self.connections.pool).await?;
-            let changed = timeout(self.connections.patience, change(&client, from, to, &batch)).await;
+            let changed =
+                timeout(self.connections.patience, change(&client, self.connections.begin, from, to, &batch)).await;
             match changed {
                 Ok(Ok(changed)) => {
                     if changed {
@@ -51,8 +52,8 @@ impl Versioned for Postgres {
 }
 
 /// Changes the version and applies `batch` in one transaction, which locks the row of `rental.store` like every commit.
-async fn change(client: &session::Client, from: u64, to: u64, batch: &Batch) -> Result<bool, Error> {
-    client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE").await?;
+async fn change(client: &session::Client, begin: &str, from: u64, to: u64, batch: &Batch) -> Result<bool, Error> {
+    client.batch_execute(begin).await?;
     let claim =
         "UPDATE rental.store SET schema_version = $2, commits = commits + 1 WHERE id = 1 AND schema_version = $1";
     let mut holds = client.execute(claim, &[&from.cast_signed(), &to.cast_signed()]).await? == 1;

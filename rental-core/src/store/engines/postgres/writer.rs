@@ -74,6 +74,8 @@ pub(super) struct Writer {
     pub(super) pool: Pool,
     /// The key of this server's row in `rental.writers`.
     pub(super) id: Vec<u8>,
+    /// The statement that begins a transaction.
+    pub(super) begin: &'static str,
     /// Number of the last transaction that was begun.
     pub(super) number: i64,
     pub(super) patience: Duration,
@@ -226,7 +228,8 @@ impl Writer {
     async fn begin(&mut self) -> Result<Transaction, QueryError> {
         let client = take(&self.pool).await?;
         self.number += 1;
-        match timeout(self.patience, lock(&client, &self.id, self.number, self.version.load(Ordering::Acquire))).await {
+        let version = self.version.load(Ordering::Acquire);
+        match timeout(self.patience, lock(&client, self.begin, &self.id, self.number, version)).await {
             Ok(Ok(statements)) => Ok(Transaction { client, statements }),
             Ok(Err(failure)) => {
                 self.release(client, &failure).await;
