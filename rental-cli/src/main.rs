@@ -41,9 +41,10 @@ fn run() -> Result<(), Failure> {
         return Ok(());
     }
     output::style::apply_color_flag();
-    let matches = command_tree::command().try_get_matches_from(config::when::joined(env::args_os())).map_err(|error| {
-        failure::hidden::without_values(failure::synonyms::with_tip(error, command_tree::command()))
-    })?;
+    let matches =
+        command_tree::command().try_get_matches_from(config::when::joined(env::args_os())).map_err(|error| {
+            failure::hidden::without_values(failure::synonyms::with_tip(error, command_tree::command()))
+        })?;
     command_tree::dispatch(&matches)
 }
 
