@@ -197,6 +197,8 @@ pub enum Error {
     Unavailable(String),
     /// The storage has no room for a write. Nothing was written, and reads go on. Retry when there is room.
     StorageFull,
+    /// The clock of the server cannot be trusted, so that a write would have a wrong date. Nothing was written, and reads go on.
+    ClockJumped,
     /// A row of the store is damaged. A client gets the same response as for [`Error::Internal`]; background tasks skip
     /// the row.
     Damaged(Box<DamagedRow>),
@@ -260,6 +262,7 @@ impl Error {
             | Self::IdempotencyInUse
             | Self::Unavailable(_)
             | Self::StorageFull
+            | Self::ClockJumped
             | Self::Damaged(_)
             | Self::Internal(_) => false,
         }
@@ -270,6 +273,7 @@ impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::NoRoom => Self::StorageFull,
+            StoreError::ClockJumped => Self::ClockJumped,
             StoreError::Damaged(row) => Self::Damaged(row),
             StoreError::DamagedStore(_) | StoreError::Unreadable(_) => Self::Internal(error.to_string()),
             StoreError::Busy

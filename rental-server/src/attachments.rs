@@ -5,7 +5,12 @@
 
 mod turns;
 
-use crate::{edge::Clock, panics::catch_panic, state::App, supervisor::Supervisor};
+use crate::{
+    edge::{self, Clock},
+    panics::catch_panic,
+    state::App,
+    supervisor::Supervisor,
+};
 use futures_util::future::BoxFuture;
 use rental_core::{
     attachments::again,
@@ -41,6 +46,10 @@ async fn run(app: Arc<App>) {
             if let Err(error) = count(&app).await {
                 tracing::debug!(?error, "cannot count the vehicles whose attachments are to be derived again");
             }
+        }
+        if !edge::is_right() {
+            tokio::time::sleep(LOOK).await;
+            continue;
         }
         match turns.round(app.store(), &mut work).await {
             Ok(true) => continue,

@@ -110,9 +110,9 @@ impl Note {
     pub(crate) async fn write_or_log(self, store: &dyn Store, details: &Value) -> Result<(), Error> {
         let AuditEntry { action, actor, address, path, .. } = self.0.clone();
         match self.write(store, details).await {
-            Err(Error::Unavailable(why)) => {
+            Err(error @ (Error::Unavailable(_) | Error::ClockJumped)) => {
                 let (actor, address) = (actor.unwrap_or_default(), address.unwrap_or_default());
-                tracing::warn!(action, actor, address, path, %details, why, "an audit entry could not be saved");
+                tracing::warn!(action, actor, address, path, %details, %error, "an audit entry could not be saved");
                 Ok(())
             }
             outcome => outcome,

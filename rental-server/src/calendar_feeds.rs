@@ -199,6 +199,9 @@ async fn one_page(
 /// Begins the readings of the feeds that are due, the longest due first, while there are places. Returns how long to wait
 /// before the next look.
 fn begin_due(app: &Arc<App>, schedule: &mut Schedule, readings: &mut Readings) -> Duration {
+    if !edge::is_right() {
+        return LOOK;
+    }
     let (now, mut begun, mut pause) = (edge::now(), Vec::new(), LOOK);
     for feed in schedule.due(now) {
         if let Some(rest) = readings.rest(feed.0, since_start(app)) {

@@ -1,6 +1,6 @@
 //! Background tasks that do something now and then: save when API keys were last used, remove expired idempotency records,
-//! remove what is older than its retention, log failed authentications, read the free space of the disk, count what
-//! organizations use and which deliveries wait.
+//! remove what is older than its retention, log failed authentications, read the free space of the disk, compare the
+//! clocks, count what organizations use and which deliveries wait.
 
 use crate::{
     disk, edge,
@@ -33,17 +33,29 @@ const MOST_RECORDS: usize = 256;
 pub(crate) fn start(supervisor: &Arc<Supervisor>, app: &Arc<App>) -> Vec<JoinHandle<()>> {
     let own = || Arc::clone(app);
     let (keys, records, old, failed, space, used, counted) = (own(), own(), own(), own(), own(), own(), own());
+    let watched = own();
     let hooks = Arc::clone(&app.hooks);
     vec![
         supervisor.start("webhook_backlog", move || backlog::run(Arc::clone(&hooks))),
-        supervisor.start("api_key_use", move || every(SHORT, Arc::clone(&keys), save_key_use)),
-        supervisor.start("idempotency", move || every(SHORT, Arc::clone(&records), remove_idempotency_records)),
+        supervisor.start("api_key_use", move || writing(SHORT, Arc::clone(&keys), save_key_use)),
+        supervisor.start("idempotency", move || writing(SHORT, Arc::clone(&records), remove_idempotency_records)),
         supervisor.start("failed_authentications", move || every(REPORT, Arc::clone(&failed), report_failures)),
-        supervisor.start("retention", move || every(LONG, Arc::clone(&old), remove_old_events)),
-        supervisor.start("usage", move || every(usage::PERIOD, Arc::clone(&used), save_usage)),
-        supervisor.start("usage_recount", move || every(usage::LOOK, Arc::clone(&counted), recount_usage)),
+        supervisor.start("retention", move || writing(LONG, Arc::clone(&old), remove_old_events)),
+        supervisor.start("usage", move || writing(usage::PERIOD, Arc::clone(&used), save_usage)),
+        supervisor.start("usage_recount", move || writing(usage::LOOK, Arc::clone(&counted), recount_usage)),
+        supervisor.start("clock", move || watch_clock(Arc::clone(&watched))),
         supervisor.start("free_space", move || every(disk::SAMPLE, Arc::clone(&space), sample_free_space)),
     ]
+}
+
+/// Does something at once and then after each period. What writes waits while the clock cannot be trusted.
+async fn writing<F: Future<Output = ()>>(period: Duration, app: Arc<App>, work: impl Fn(Arc<App>) -> F) {
+    every(period, app, async |app| {
+        if edge::is_right() {
+            work(app).await;
+        }
+    })
+    .await;
 }
 
 /// Does something at once and then after each period.
@@ -53,6 +65,22 @@ async fn every<F: Future<Output = ()>>(period: Duration, app: Arc<App>, work: im
     loop {
         tick.tick().await;
         work(Arc::clone(&app)).await;
+    }
+}
+
+/// Compares the wall clock with the boot clock each second, and with the clock of a database each minute.
+async fn watch_clock(app: Arc<App>) {
+    for second in 1_u64.. {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        if second % 60 == 0 {
+            match app.store.time().await {
+                Ok(time) => time.into_iter().for_each(edge::note_database),
+                // Other messages tell it, and the last time stays.
+                Err(error) => tracing::debug!(?error, "cannot read the clock of the database"),
+            }
+        }
+        // It tells the log by itself.
+        edge::jump();
     }
 }
 

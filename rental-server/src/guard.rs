@@ -14,10 +14,7 @@ use crate::{
 };
 use rental_core::{
     error::{Error, KeyProblem},
-    operations::{
-        Edge,
-        api_keys::{self, bearer},
-    },
+    operations::api_keys::{self, bearer},
     resources::{
         audit_entry::Actor,
         operator::{self, Role},
@@ -107,7 +104,7 @@ async fn named(app: &App, call: &Call, presented: &str) -> Result<operator::Oper
         let is_api_key = api_keys::key_hash(presented).is_some();
         return Err(Problem::BadToken(if is_api_key { BadToken::IsApiKey } else { BadToken::Unknown }));
     };
-    app.operators.authenticate(app.store(), &hash, call.clock.now()).await.map_err(|error| match error {
+    app.operators.authenticate(app.store(), &hash, call.clock.trusted()).await.map_err(|error| match error {
         Error::Unauthenticated(KeyProblem::Revoked) => Problem::BadToken(BadToken::Revoked),
         Error::Unauthenticated(KeyProblem::Expired) => Problem::BadToken(BadToken::Expired),
         Error::Unauthenticated(_) => Problem::BadToken(BadToken::Unknown),

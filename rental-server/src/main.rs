@@ -66,7 +66,7 @@ use crate::{
 use clap::CommandFactory;
 use futures_util::future::{join, join_all, try_join_all};
 use rental_core::{
-    operations,
+    operations::{self, Newest},
     store::{Engine, Place},
 };
 use std::{
@@ -86,6 +86,8 @@ use tokio::{
 
 /// Most open connections of `--operator-listen`.
 const OPERATOR_CONNECTIONS: usize = 256;
+/// A start so many milliseconds after the newest object was made is worth a warning: 30 days.
+const LONG_OFF: i64 = 30 * 86_400_000;
 /// How long the exit waits for threads that are at work when everything has stopped and the store is closed.
 const LONGEST_LEFT_OVER: Duration = Duration::from_secs(1);
 
@@ -208,7 +210,7 @@ async fn run(config: &Config, passed: Vec<StdListener>) -> Result<(), String> {
     let Ended::Ready(store) = before else { return Ok(()) };
     engine::rebuild_what_was_lost(place.as_ref(), &store).await?;
     engine::make_views(store.as_ref()).await;
-    continue_ids(store.as_ref()).await?;
+    begin_clock(store.as_ref()).await?;
     let token = secrets::admin_token(config, place.file())?;
     let (app, hooks, supervisor) = assemble(config, place.as_ref(), &store, &token.text).await?;
     match (&demo, base_urls.last()) {
@@ -427,14 +429,22 @@ async fn close(store: Arc<dyn Engine>) {
     }
 }
 
-/// New objects sort above those of the store, also when the clock was set back while no server ran.
-async fn continue_ids(store: &dyn Engine) -> Result<(), String> {
-    let newest =
-        operations::newest_id_time(store).await.map_err(|error| format!("cannot read the store: {error:?}"))?;
-    let Some(newest) = newest.filter(|newest| *newest > edge::now()) else { return Ok(()) };
-    tracing::warn!(%newest, "the store has objects that are newer than this machine's clock; set the clock. New ids continue from there");
-    // The first millisecond in which every id is newer.
-    edge::ids_rise_from(newest.plus_millis(1));
+/// New objects sort above those of the store, also when the clock was set back while no server ran. From now on the clock is
+/// watched.
+async fn begin_clock(store: &dyn Engine) -> Result<(), String> {
+    let newest = operations::newest(store).await.map_err(|error| format!("cannot read the store: {error:?}"))?;
+    let database = store.time().await.map_err(|error| format!("cannot read the clock of the database: {error}"))?;
+    edge::watch(newest.map(|newest| newest.made_at), database);
+    let Some(Newest { id_time, made_at }) = newest else { return Ok(()) };
+    let now = edge::now();
+    if id_time > now {
+        tracing::warn!(newest = %id_time, "the store has ids that are newer than this machine's clock; new ids continue from there");
+        // The first millisecond in which every id is newer.
+        edge::ids_rise_from(id_time.plus_millis(1));
+    }
+    if now > made_at.plus_millis(LONG_OFF) {
+        tracing::warn!(newest = %made_at, "the newest object of the store is more than 30 days old: check that the clock is right, because what has expired is removed");
+    }
     Ok(())
 }
 

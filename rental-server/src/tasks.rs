@@ -29,6 +29,10 @@ pub(crate) fn start(supervisor: &Arc<Supervisor>, app: &Arc<App>) -> JoinHandle<
 async fn run(app: Arc<App>) {
     let mut is_searched = false;
     loop {
+        if !edge::is_right() {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        }
         let outcome = round(&app).await;
         // After a round: the hold that a killed server left on an organization keeps others from beginning there, and a round
         // removes it.

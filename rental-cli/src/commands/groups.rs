@@ -2,7 +2,7 @@
 //! update.
 
 use super::{
-    api, api_keys, audit, calendar_feeds,
+    api, api_keys, audit, calendar_feeds, clock,
     collection::{self, Collection},
     credit_notes, customers, deliveries, events,
     group::{Group, with_examples},
@@ -36,6 +36,7 @@ pub(crate) const GROUPS: &[Group] = &[
     operators::GROUP,
     audit::GROUP,
     master_key::GROUP,
+    clock::GROUP,
     store::GROUP,
 ];
 

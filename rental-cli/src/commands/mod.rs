@@ -13,6 +13,7 @@ mod by_number;
 mod by_passage;
 mod calendar_feeds;
 pub(crate) mod candidates;
+mod clock;
 mod collection;
 pub(crate) mod completion;
 pub(crate) mod config;

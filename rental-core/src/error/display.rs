@@ -49,6 +49,9 @@ impl fmt::Display for Error {
             Self::StorageFull => f.write_str(
                 "The storage has no room, so nothing was written. Free some, then try again with the same idempotency key.",
             ),
+            Self::ClockJumped => {
+                f.write_str("The clock of the server has jumped, so nothing was written. Set the clock, then try again.")
+            }
             Self::Damaged(row) => write!(f, "A row of the store is damaged ({row}). Check the store."),
             Self::Internal(detail) => write!(f, "The stored data is damaged, or this is a bug: {detail}."),
         }

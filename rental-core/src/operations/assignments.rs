@@ -2,8 +2,9 @@
 
 use super::{
     completion::finish,
-    edge::{Edge, created_at},
+    edge::{Edge, created_at, id_time},
     intent::{Intent, Prepared, Preparing},
+    newest::made_at,
     read::get,
 };
 use crate::{
@@ -19,8 +20,8 @@ use crate::{
         vehicle::{self, Vehicle},
     },
     schema::{Effects, Facts, Fields, IndexPrefix, Names},
-    store::{Batch, Check, Record, Revision, Store, all_sound},
-    value::{FromField, Id, OrganizationId, VehicleId},
+    store::{Batch, Check, Record, Revision, Store, all_sound, get_one},
+    value::{FromField, Id, OrganizationId, Timestamp, VehicleId},
 };
 use bytes::Bytes;
 use serde_json::json;
@@ -168,8 +169,12 @@ pub(super) async fn follow(
     let moved =
         |named: &Assignment| held.iter().any(|(owner, one)| *owner != vehicle && one.is_like(named) && tells(one));
     let list = known.as_ref().map_or_else(|| of_fields(was), |(_, all)| all.assignments.clone());
-    let is_new = edge.now() < created_at(vehicle.uuid()).plus_millis(CORRECTED_WITHIN);
-    let rivals = if is_new { rivals(store, organization.id, vehicle, (was, is)).await? } else { Vec::new() };
+    let created = match before {
+        Some(_) => made(store, organization.id, vehicle, edge.now()).await?,
+        None => created_at(vehicle.uuid(), edge.now()),
+    };
+    let is_new = edge.now() < created.plus_millis(CORRECTED_WITHIN);
+    let rivals = if is_new { rivals(store, organization.id, vehicle, created, (was, is)).await? } else { Vec::new() };
     let mistaken = |gone: &Assignment| rivals.iter().any(|rival| rival.is_like(gone));
     let next = changed(list, (was, is), (moved, mistaken), edge.now());
     match known {
@@ -188,9 +193,10 @@ async fn without_corrected(
 ) -> Result<Vec<Held>, Error> {
     let mut moved = Vec::with_capacity(held.len());
     for (owner, one) in held {
-        let soon = created_at(owner.uuid()).plus_millis(CORRECTED_WITHIN);
-        let all = match one.to {
-            Some(to) if one.from.is_none() && to < soon => recorded(store, organization, owner).await?,
+        let all = match one.to.filter(|_| one.from.is_none()) {
+            Some(to) if to < made(store, organization, owner, to).await?.plus_millis(CORRECTED_WITHIN) => {
+                recorded(store, organization, owner).await?
+            }
             _ => None,
         };
         let right = |other: &Assignment| other.kind == one.kind && other.from.is_none() && !other.is_like(&one);
@@ -201,6 +207,21 @@ async fn without_corrected(
     Ok(moved)
 }
 
+/// When a vehicle was created, before a later time of the clock: the time in its id, unless ids were ahead of the clock.
+async fn made(
+    store: &dyn Store,
+    organization: OrganizationId,
+    vehicle: VehicleId,
+    later: Timestamp,
+) -> Result<Timestamp, Error> {
+    let in_id = id_time(vehicle.uuid());
+    if in_id <= later {
+        return Ok(in_id);
+    }
+    let record = get_one(store, &Vehicle::key(organization, vehicle)).await?;
+    Ok(record.as_ref().and_then(made_at).unwrap_or(later))
+}
+
 /// The assignments of other vehicles with a number that a new vehicle loses, when the other vehicle had the number before the new one
 /// was created. The new vehicle was then created with a number that it never had. A number that the other vehicle got later has moved.
 /// A plate of another state, or of none, is another plate.
@@ -208,9 +229,10 @@ async fn rivals(
     store: &dyn Store,
     organization: OrganizationId,
     vehicle: VehicleId,
+    created: Timestamp,
     (was, is): (&Names, &Names),
 ) -> Result<Vec<Assignment>, Error> {
-    let (created, is) = (created_at(vehicle.uuid()), of_fields(is));
+    let is = of_fields(is);
     let mut rivals = Vec::new();
     for gone in of_fields(was).into_iter().filter(|gone| !is.iter().any(|kept| kept.is_like(gone))) {
         let held = holders(store, organization, &gone).await?.into_iter();
@@ -255,7 +277,7 @@ async fn write(
         }
         None => {
             let uuid = edge.new_id();
-            let created = created_at(uuid);
+            let created = created_at(uuid, now);
             let object = VehicleAssignments {
                 id: Id::from_uuid(uuid),
                 object: assignment::SPEC.object.into(),

@@ -316,7 +316,7 @@ impl SetBlock<'_> {
             return Err(Error::Internal("a block without an event is not made".into()));
         };
         let id = edge.new_id();
-        let created = super::created_at(id);
+        let created = super::created_at(id, now);
         let block = Block {
             id: BlockId::from_uuid(id),
             object: block::SPEC.object.into(),

@@ -48,7 +48,7 @@ impl Intent for Create<'_> {
                 None => 0,
             };
             let id = edge.new_id();
-            let created = created_at(id);
+            let created = created_at(id, edge.now());
             let given = |name| self.given.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
             let otherwise = |field: &FieldSpec| {
                 given(field.name).or_else(|| server_value(field, (spec, &sent), organization, id, created))

@@ -1,8 +1,11 @@
 //! When the newest object of a store was made: a server whose clock was set back continues from there.
 
+use super::{
+    edge::{created_at, id_time},
+    idempotency::KEPT_MILLIS,
+};
 use crate::{
     error::Error,
-    operations::idempotency::KEPT_MILLIS,
     resources::{
         api_key, audit_entry, event,
         organization::{self, SYSTEM},
@@ -13,43 +16,71 @@ use crate::{
     store::{Order, Record, Span, Store},
     value::{OrganizationId, Timestamp},
 };
+use serde::Deserialize;
 
 /// Organizations, the newest ones, whose events are looked at.
 const MOST_ORGANIZATIONS: usize = 256;
 
-/// The time of the newest id that the store shows, `None` for a store without objects.
+/// The newest object that a store shows.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Newest {
+    /// The time in the newest id.
+    pub id_time: Timestamp,
+    /// When the object was made, by the clock of the server that made it: earlier than `id_time` after the clock was set back.
+    pub made_at: Timestamp,
+}
+
+/// The newest object that the store shows, `None` for a store without objects.
 ///
 /// A bounded number of reads, each of one row: the newest of the operator's objects, the newest event of each of 256
 /// organizations, and the newest idempotency key of all. A write without a key in an older organization is not seen.
 ///
 /// # Errors
 /// The store is not available.
-pub async fn newest_id_time(store: &dyn Store) -> Result<Option<Timestamp>, Error> {
+pub async fn newest(store: &dyn Store) -> Result<Option<Newest>, Error> {
     let mut newest = None;
     for spec in [&organization::SPEC, &api_key::SPEC, &webhook_endpoint::SPEC, &audit_entry::SPEC] {
-        newest = newest.max(newest_of(store, SYSTEM, spec).await?);
+        newest = later(newest, newest_of(store, SYSTEM, spec).await?);
     }
     let organizations = Span::newest_first(&key::records(SYSTEM, &organization::SPEC));
     for row in store.scan(&organizations, MOST_ORGANIZATIONS).await?.into_iter().flatten() {
         if let Some(id) = row.key.id() {
-            newest = newest.max(newest_of(store, OrganizationId::from_uuid(id), &event::SPEC).await?);
+            newest = later(newest, newest_of(store, OrganizationId::from_uuid(id), &event::SPEC).await?);
         }
     }
     let expiries = Span { order: Order::Descending, ..key::idempotency_expiries_until(u64::MAX) };
     let expiry = store.scan(&expiries, 1).await?.into_iter().flatten().next();
-    let kept = u64::try_from(KEPT_MILLIS).unwrap_or_default();
-    let written =
-        expiry.and_then(|row| key::idempotency_expiry_millis(&row.key)).map(|millis| millis.saturating_sub(kept));
-    Ok(newest.max(written).map(|millis| Timestamp::from_millis(i64::try_from(millis).unwrap_or(i64::MAX))))
+    let written = expiry
+        .and_then(|row| i64::try_from(key::idempotency_expiry_millis(&row.key)?).ok())
+        .map(|millis| Timestamp::from_millis(millis.saturating_sub(KEPT_MILLIS)));
+    Ok(newest.map(|newest| Newest { id_time: written.map_or(newest.id_time, |at| at.max(newest.id_time)), ..newest }))
 }
 
-/// Milliseconds of the newest record's id.
-async fn newest_of(store: &dyn Store, organization: OrganizationId, spec: &ResourceSpec) -> Result<Option<u64>, Error> {
+/// The one with the newer id. Of two ids of one millisecond, the second was seen later.
+fn later(one: Option<Newest>, other: Option<Newest>) -> Option<Newest> {
+    one.into_iter().chain(other).max_by_key(|newest| newest.id_time)
+}
+
+async fn newest_of(
+    store: &dyn Store,
+    organization: OrganizationId,
+    spec: &ResourceSpec,
+) -> Result<Option<Newest>, Error> {
     let found = store.scan(&Span::newest_first(&key::records(organization, spec)), 1).await?;
-    Ok(found.into_iter().flatten().next().and_then(|row| made_at(&row)))
+    let Some(record) = found.into_iter().flatten().next() else { return Ok(None) };
+    let id = record.key.id().filter(|id| id.get_version_num() == 7);
+    Ok(id.map(|id| Newest { id_time: id_time(id), made_at: made_at(&record).unwrap_or_default() }))
 }
 
-fn made_at(record: &Record) -> Option<u64> {
-    let id = record.key.id().filter(|id| id.get_version_num() == 7)?;
-    u64::try_from(id.as_u128() >> 80).ok()
+/// When the object of a record was made. It is the time in its id, unless ids were ahead of the clock.
+pub(crate) fn made_at(record: &Record) -> Option<Timestamp> {
+    /// An event has whole seconds.
+    #[derive(Deserialize)]
+    struct Dated {
+        created_at: Option<Timestamp>,
+        created: Option<i64>,
+    }
+    let dated: Dated = serde_json::from_slice(&record.value).ok()?;
+    let date = dated.created_at.or_else(|| Some(Timestamp::from_millis(dated.created?.saturating_mul(1000))))?;
+    Some(created_at(record.key.id()?, date))
 }

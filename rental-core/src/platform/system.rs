@@ -66,7 +66,7 @@ mod tests {
         let before = edge.now();
         let ids: Vec<Uuid> = (0..10_000).map(|_| edge.new_id()).collect();
         assert!(ids.is_sorted_by(|a, b| a < b));
-        assert!(crate::operations::created_at(ids[0]) >= before);
+        assert!(crate::operations::id_time(ids[0]) >= before);
     }
 
     #[test]

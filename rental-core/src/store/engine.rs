@@ -5,6 +5,7 @@ use super::{
     Answer, CommitObserver, DamagedRow, Key, Record, Span, StoreError, Tally, Versioned,
     archive::{ArchiveError, Reader, Summary},
 };
+use crate::value::Timestamp;
 use bytes::Bytes;
 use std::{
     ffi::OsString,
@@ -132,7 +133,12 @@ pub trait Engine: Versioned {
         false
     }
 
-    /// Reports the commits of this process from now on to `observer`. Only the first call has an effect.
+    /// The clock of the machine that keeps the data; `None` for an engine on this machine.
+    fn time(&self) -> Answer<'_, Option<Timestamp>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
+    /// Reports the commits of this process from now on to `observer`, which can refuse them. Only the first call has an effect.
     fn observe(&self, observer: Arc<dyn CommitObserver>);
 
     /// Counts the changes of the batches that are committed from now on in `tally`. Only the first call has an effect.

@@ -262,6 +262,8 @@ pub enum StoreError {
     Busy,
     /// The storage has no room; nothing was written. Reads go on, and writes too once there is room.
     NoRoom,
+    /// The program refused the commit, because it cannot trust its clock; nothing was written. See [`CommitObserver::admit`].
+    ClockJumped,
     /// The engine is not available; nothing was written.
     Unavailable(String),
     /// Another process has the store open.
@@ -283,6 +285,7 @@ impl std::fmt::Display for StoreError {
         match self {
             Self::Busy => f.write_str("the write queue is full"),
             Self::NoRoom => f.write_str("the storage has no room"),
+            Self::ClockJumped => f.write_str("the clock of the server has jumped"),
             Self::Unavailable(detail) | Self::InUse(detail) | Self::NeedsUpgrade(detail) => {
                 write!(f, "the store cannot serve: {detail}")
             }
@@ -310,8 +313,15 @@ pub struct WriterStats {
     pub batches: u64,
 }
 
-/// Sees the commits of an engine's writer, to measure them: the core reads no clock. A writer makes one commit at a time.
+/// Sees the commits of an engine, to measure them and to refuse them while the clock is wrong: the core reads no clock. A writer
+/// makes one commit at a time.
 pub trait CommitObserver: Send + Sync {
+    /// Is asked before a batch is queued.
+    ///
+    /// # Errors
+    /// The result of the commit, of which nothing is written.
+    fn admit(&self) -> Result<(), StoreError>;
+
     /// The writer has taken batches and begins to commit them.
     fn begun(&self);
 

@@ -27,10 +27,7 @@ use crate::{
 use bytes::Bytes;
 use rental_core::{
     error::{Error, KeyProblem},
-    operations::{
-        Edge,
-        api_keys::{Access, operator_hash},
-    },
+    operations::api_keys::{Access, operator_hash},
     resources::{self, Collection, calendar_feed},
     store::Store,
 };
@@ -118,7 +115,7 @@ pub(crate) async fn with_key(
     };
     let presented = presented(call)?;
     loop {
-        let opened = app.authenticator.authenticate(app.store(), presented, call.clock.now(), &app.requests).await;
+        let opened = app.authenticator.authenticate(app.store(), presented, call.clock.trusted(), &app.requests).await;
         let (pass, cached) = opened.map_err(|error| match error {
             Error::Unauthenticated(KeyProblem::Invalid) if app.is_admin(presented) => {
                 Problem::BadToken(BadToken::AdminAsApiKey)
@@ -168,7 +165,7 @@ impl Keyed<'_> {
     async fn handle(&mut self, app: &App, store: &dyn Store, pass: &Pass) -> Handled {
         let call = self.call;
         let access = if self.action.writes() { Access::Write } else { Access::Read };
-        pass.principal.authorize(access, call.clock.now())?;
+        pass.principal.authorize(access, call.clock.trusted())?;
         // The key first: requests that its limit refuses take none from the other keys of the organization.
         if let (Some(limit), None) = (app.limits.rate, &self.rate_limit) {
             self.rate_limit = Some((limit, limit.take(&pass.usage.bucket, app.nanos_since_start())));

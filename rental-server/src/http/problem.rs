@@ -196,6 +196,7 @@ fn core_class(error: &Error) -> Class {
         Error::IdempotencyInUse => (StatusCode::CONFLICT, IDEMPOTENCY, "idempotency_key_in_use"),
         Error::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, API, "service_unavailable"),
         Error::StorageFull => (StatusCode::SERVICE_UNAVAILABLE, API, "storage_full"),
+        Error::ClockJumped => (StatusCode::SERVICE_UNAVAILABLE, API, "clock_jumped"),
         Error::Damaged(_) => (StatusCode::INTERNAL_SERVER_ERROR, API, "data_damaged"),
         Error::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, API, "internal_error"),
     }
@@ -279,6 +280,9 @@ fn core_message(error: &Error) -> String {
         }
         Error::StorageFull => {
             "The disk of the server has too little room, so nothing was changed; reads go on. Try again later, with the same idempotency key.".into()
+        }
+        Error::ClockJumped => {
+            "The clock of the server is wrong, or was set, so nothing was changed; reads go on. Try again later, with the same idempotency key.".into()
         }
         Error::Damaged(_) => {
             "What is stored of this object, or of one that the request needs, is damaged on the disk of the server, so nothing was changed. All other objects can be read. Tell the operator the request id: the log names the row, `rental-cli store check` lists it, and a backup or `rental-cli store repair` mends it.".into()

@@ -200,7 +200,7 @@ impl Reply {
             | Problem::TaskFailing(_)
             | Problem::NotReady { .. }
             | Problem::Crowded => reply.with(header::RETRY_AFTER, "1"),
-            Problem::Core(Error::StorageFull) => reply.with(header::RETRY_AFTER, "5"),
+            Problem::Core(Error::StorageFull | Error::ClockJumped) => reply.with(header::RETRY_AFTER, "5"),
             Problem::MethodNotAllowed { allow } => reply.with(header::ALLOW, allow),
             Problem::TooManyRequests { retry_after, .. } | Problem::TooManyFailures { retry_after } => {
                 reply.with(header::RETRY_AFTER, &retry_after.to_string())

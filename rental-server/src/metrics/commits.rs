@@ -1,8 +1,11 @@
 //! How long the commits of the store take, and how many batches share one.
 
-use crate::histogram::{Bounds, Histogram};
+use crate::{
+    edge,
+    histogram::{Bounds, Histogram},
+};
 use prometheus_client::registry::{Registry, Unit};
-use rental_core::store::CommitObserver;
+use rental_core::store::{CommitObserver, StoreError};
 use std::{
     sync::{Arc, Mutex, PoisonError},
     time::Instant,
@@ -13,7 +16,7 @@ const SECONDS: Bounds = [0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 
 /// Upper bounds of batches in one commit, up to the most that an engine takes.
 const BATCHES: Bounds = [1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 24.0, 32.0, 64.0, 128.0, 256.0];
 
-/// Measures the commits of this server.
+/// Measures the commits of this server, and refuses them while its clock cannot be trusted.
 pub(crate) struct Commits {
     durations: Histogram,
     batches: Histogram,
@@ -39,6 +42,10 @@ impl Commits {
 }
 
 impl CommitObserver for Commits {
+    fn admit(&self) -> Result<(), StoreError> {
+        if edge::is_right() { Ok(()) } else { Err(StoreError::ClockJumped) }
+    }
+
     fn begun(&self) {
         *self.began.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }

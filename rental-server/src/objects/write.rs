@@ -44,6 +44,9 @@ pub(crate) async fn write_to(
     intent: &dyn Intent,
 ) -> Result<Reply, Problem> {
     let idempotency_key = idempotency_key(call, body)?;
+    if !call.clock.is_trusted() {
+        return Err(Error::ClockJumped.into());
+    }
     let running = idempotency_key
         .as_ref()
         .map(|idempotency_key| app.begin(organization.id, &idempotency_key.name))

@@ -1,6 +1,7 @@
 //! Health, readiness and metrics: pages that need no key.
 
 use crate::{
+    edge,
     endpoint::{Endpoint, Request, get},
     guard::Open,
     http::{
@@ -57,6 +58,9 @@ fn readiness_schema() -> Value {
 async fn ready(request: Request<'_, Open>) -> Handled {
     if request.app.draining.load(Ordering::Relaxed) {
         return Err(Problem::NotReady { message: "This server is shutting down.", detail: "draining".into() });
+    }
+    if edge::jump().is_some() {
+        return Err(Error::ClockJumped.into());
     }
     let (store, app) = (request.app.store().ready().await, request.app);
     Ok(word(readiness(store, app.hooks.space.refuses_clients(), app.supervisor.failing())?))

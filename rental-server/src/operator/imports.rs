@@ -110,6 +110,9 @@ async fn run(
     if app.hooks.space.refuses_clients() {
         return Err(Error::StorageFull.into());
     }
+    if !call.clock.is_trusted() {
+        return Err(Error::ClockJumped.into());
+    }
     let upload = Upload::of(call, &mut request.body, limit, app.limits.request_timeout)?;
     let spool = app.hooks.space.spools.begin().await?;
     let file = upload.into_spool(spool).await?.into_file().map_err(unreadable)?;

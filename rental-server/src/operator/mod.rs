@@ -5,6 +5,7 @@ mod assignments;
 mod attachments;
 mod backup;
 mod bodies;
+mod clock;
 mod collections;
 mod credit_notes;
 mod drafts;
@@ -57,6 +58,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         export::endpoints(),
         imports::exports(),
         status::endpoints(),
+        clock::endpoints(),
         master_key::endpoints(),
         backup::endpoints(),
         operators::endpoints(),

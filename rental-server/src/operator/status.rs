@@ -2,7 +2,7 @@
 //! no secret.
 
 use crate::{
-    edge,
+    edge::{self, watch::Against},
     endpoint::{Endpoint, get},
     http::reply::Reply,
     reference::{
@@ -30,16 +30,18 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 }
 
 /// The response: the members that the schema describes.
-async fn body(app: &App) -> Value {
+pub(super) async fn body(app: &App) -> Value {
     let hooks = Arc::clone(&app.hooks);
     // On another thread: a disk that hangs must not block the threads that serve requests.
     let room = tokio::task::spawn_blocking(move || hooks.space.room()).await.unwrap_or_default();
+    let jump = edge::jump();
     let not_ready = not_ready(app).await;
     json!({
         "object": "status",
         "version": env!("CARGO_PKG_VERSION"),
         "api_version": API_VERSION,
         "time": edge::now().to_string(),
+        "clock_jump": jump.map(|jump| json!({"seconds": jump.seconds(), "against": jump.against.word()})),
         "uptime_seconds": app.started.elapsed().as_secs(),
         "ready": not_ready.is_none(),
         "not_ready_reason": not_ready,
@@ -64,6 +66,9 @@ async fn not_ready(app: &App) -> Option<String> {
         Err(error) => return Some(error.to_string()),
         Ok(()) if app.hooks.space.refuses_clients() => return Some(NO_ROOM.into()),
         Ok(()) => {}
+    }
+    if edge::jump().is_some() {
+        return Some("the clock of the machine is wrong: see clock_jump".into());
     }
     app.supervisor.failing().map(|task| format!("the background task `{task}` fails again and again"))
 }
@@ -91,6 +96,7 @@ fn schema() -> Value {
         "version": text("Version of the program."),
         "api_version": text("Date of the API's description."),
         "time": text("The server's clock: ids and signatures are made by it."),
+        "clock_jump": jump_schema(),
         "uptime_seconds": described(shapes::at_least(0), "Seconds since the start."),
         "ready": described(flag(), "Whether writes can be served."),
         "not_ready_reason": reason,
@@ -109,10 +115,21 @@ fn schema() -> Value {
     object("", properties)
 }
 
+/// The schema of `clock_jump` in the status.
+fn jump_schema() -> Value {
+    let seconds = json!({"type": "integer", "format": "int64", "description": "By how much it is ahead; negative when it is behind."});
+    let against = described(shapes::word("ClockReference", &Against::WORDS), "What it was compared with.");
+    json!({
+        "type": ["object", "null"], "required": ["seconds", "against"],
+        "description": "Why the clock cannot be trusted; null when it can. Until it is right or confirmed, nothing is written and nothing expires.",
+        "properties": {"seconds": seconds, "against": against},
+    })
+}
+
 fn document() -> Value {
     let example = json!({
         "object": "status", "version": "0.1.0", "api_version": API_VERSION, "time": "2026-05-05T09:30:00.000Z",
-        "uptime_seconds": 86_400, "ready": true, "not_ready_reason": null, "engine": "redb", "data_bytes": 52_428_800_u64,
+        "clock_jump": null, "uptime_seconds": 86_400, "ready": true, "not_ready_reason": null, "engine": "redb", "data_bytes": 52_428_800_u64,
         "disk_free_bytes": 64_424_509_440_u64, "disk_total_bytes": 107_374_182_400_u64, "webhook_brand": "Service",
         "webhooks_sending": true,
         "retention": {"events_seconds": 2_592_000, "deliveries_seconds": 2_592_000, "leads_seconds": null, "audit_entries_seconds": null},

@@ -82,8 +82,8 @@ pub(super) enum Outcome {
     Failure { failures: u32, disables: bool },
     /// This server or its network could not make the attempt. Nothing was committed: the due row is still there.
     NotSent,
-    /// The disk is full, so no attempt was made: its outcome could not be saved.
-    NoRoom,
+    /// The disk is full or the clock has jumped, so no attempt was made: its outcome could not be saved.
+    NotSaved,
     /// There was nothing to send, or the outcome was not committed. The lane reads the due rows again.
     Nothing,
     /// A row is damaged, or the attempt panicked: no retry can help.
@@ -175,9 +175,9 @@ async fn perform(hooks: &Hooks, target: &Target, row: Due, began: Began) -> Resu
         (None, DeliveryStatus::Pending) => return give_up(hooks, target, row, record).await,
         _ => return remove_row(hooks, target, row).await,
     };
-    if hooks.space.is_full() {
+    if hooks.space.is_full() || !edge::is_right() {
         // The outcome could not be saved, so the receiver would get the event again and again.
-        return Ok(Outcome::NoRoom);
+        return Ok(Outcome::NotSaved);
     }
     // The customer may have been erased since the event was stored.
     let (body, customer) = present_copy(hooks.store(), row.organization, event.value).await?;
@@ -271,6 +271,12 @@ async fn settle(
     let keys =
         [Delivery::key(row.organization, row.delivery), WebhookEndpoint::key(SYSTEM, id), unerased.key().clone()];
     loop {
+        // The clock can jump during the attempt. Its outcome is saved when the clock is right.
+        while !edge::is_right() {
+            if hooks.supervisor.stops_within(Duration::from_secs(1)).await {
+                return Err(Error::ClockJumped);
+            }
+        }
         let now = edge::now();
         let mut found = hooks.store().get(&keys).await?;
         let checked = found.pop().flatten();

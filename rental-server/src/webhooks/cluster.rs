@@ -2,6 +2,7 @@
 //! other servers signal it. `rental_core::webhooks::cluster` decides which server sends for an endpoint.
 
 use super::{hooks::Hooks, ownership::Ownership};
+use crate::edge;
 use rental_core::{
     error::Error,
     resources::{
@@ -37,7 +38,10 @@ pub(super) async fn run(hooks: Arc<Hooks>) {
     let Some(ownership) = &hooks.ownership else { return };
     let mut round = Round::default();
     while !hooks.is_stopping() {
-        if let Err(error) = round.turn(&hooks, ownership).await {
+        // Without its heartbeat, other servers take over what this one owns.
+        if edge::is_right()
+            && let Err(error) = round.turn(&hooks, ownership).await
+        {
             tracing::warn!(?error, "cannot divide the webhook endpoints among the servers; trying again");
         }
         // The pause limits how often signals cause a turn.

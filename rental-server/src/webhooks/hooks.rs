@@ -4,7 +4,13 @@ use super::{
     download::Downloaded, local_failures::LocalFailures, metrics::HookMetrics, ownership::Ownership, permits::Permits,
     send::Sender, settings::Settings,
 };
-use crate::{damaged_rows::DamagedRows, disk::Space, edge::Clock, master_key::Keys, supervisor::Supervisor};
+use crate::{
+    damaged_rows::DamagedRows,
+    disk::Space,
+    edge::{self, Clock},
+    master_key::Keys,
+    supervisor::Supervisor,
+};
 use rental_core::{
     error::{Error, FieldCode},
     operations::Edge,
@@ -194,7 +200,7 @@ impl Hooks {
 
     /// Whether this server may begin an attempt for an endpoint now.
     pub(super) fn may_send(&self, endpoint: EndpointId) -> bool {
-        self.ownership.as_ref().is_none_or(|ownership| ownership.may_send(endpoint))
+        edge::is_right() && self.ownership.as_ref().is_none_or(|ownership| ownership.may_send(endpoint))
     }
 
     /// The longest that a lane or the relay sleeps without reading the store.

@@ -343,10 +343,10 @@ impl Lane {
                     self.disabled();
                 }
             }
-            Outcome::NotSent | Outcome::NoRoom => {
+            Outcome::NotSent | Outcome::NotSaved => {
                 self.unreachable_since = match report.outcome {
                     Outcome::NotSent => self.unreachable_since.or_else(|| Some(Instant::now())),
-                    // A disk that is full says nothing about the endpoint.
+                    // A full disk or a wrong clock says nothing about the endpoint.
                     _ => None,
                 };
                 self.concurrency.failed(began.number);

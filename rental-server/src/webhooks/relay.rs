@@ -2,7 +2,7 @@
 //! the organizations share each batch, so that a burst of one does not delay the others.
 
 use super::hooks::Hooks;
-use crate::edge::FixedClock;
+use crate::edge::{self, FixedClock};
 use rental_core::{
     error::Error,
     operations::Edge,
@@ -29,6 +29,10 @@ pub(crate) async fn run(hooks: Arc<Hooks>) {
     // The outbox row at which the next batch begins. After a restart of the task that is the first one.
     let mut from = key::outbox_rows().from;
     while !hooks.is_stopping() {
+        if !edge::is_right() {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            continue;
+        }
         match relay_once(&hooks, &mut from).await {
             // The relay also reads the outbox without a signal: for events of another server, and of one that stopped
             // between a commit and its signal.

@@ -2,5 +2,6 @@
 
 mod clocks;
 mod descriptors;
+mod jumps;
 mod memory;
 mod signals;

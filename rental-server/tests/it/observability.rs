@@ -145,6 +145,7 @@ fn each_background_task_is_supervised_and_counts_its_restarts() {
         "attachments",
         "calendar_feed_counts",
         "calendar_feeds",
+        "clock",
         "failed_authentications",
         "free_space",
         "idempotency",

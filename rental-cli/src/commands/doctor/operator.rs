@@ -7,7 +7,7 @@ use crate::{
         api::{Api, ResponseHead},
         request::Request,
     },
-    commands::session,
+    commands::{clock::Jump, session},
     config::settings::{Secret, Settings},
     edge,
     failure::Failure,
@@ -63,9 +63,16 @@ pub(super) fn check_operator(
         let date = httpdate::parse_http_date(alive.headers.get(DATE)?.to_str().ok()?).ok()?;
         u64::try_from(date.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()
     };
-    match exact.map(|time| (time.millis(), u64::midpoint(before.millis(), after.millis()))) {
-        Some((theirs, ours)) => check_clock(findings, theirs, ours)?,
-        None => match header() {
+    let jump = status.as_ref().map(Jump::of).transpose()?.flatten();
+    let measured = exact.map(|time| (time.millis(), u64::midpoint(before.millis(), after.millis())));
+    match (jump, measured) {
+        (Some(jump), _) => {
+            let fact = format!("the server takes no writes, because its clock is {}", jump.in_words());
+            let next = "set the server's clock; if it is right, `rental-cli clock confirm`";
+            findings.add("clock", Status::Failed(9), &fact, Some(next))?;
+        }
+        (None, Some((theirs, ours))) => check_clock(findings, theirs, ours)?,
+        (None, None) => match header() {
             Some(theirs) => check_clock(findings, theirs, before.millis())?,
             None => findings.add("clock", Status::Skipped, "the server does not report its time", None)?,
         },

@@ -188,7 +188,7 @@ impl<W: Waiter> Decider<'_, '_, W> {
 
     /// The record that takes the place of a lost customer or vehicle; `None` for other resources.
     fn stand_in(&self, organization: OrganizationId, spec: &ResourceSpec, id: Uuid) -> Option<Bytes> {
-        let (name, created_at) = (Name::parse(LOST, 255).ok()?, created_at(id));
+        let (name, created_at) = (Name::parse(LOST, 255).ok()?, created_at(id, self.now));
         let updated_at = self.now.max(created_at);
         let told =
             "The record of it was damaged, and `store repair` put this one in its place. Give it its data again.";

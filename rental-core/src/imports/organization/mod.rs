@@ -21,7 +21,7 @@ pub use importer::{CHUNK, Importer};
 use crate::{
     erasing::rows_of,
     error::Error,
-    operations::created_at,
+    operations,
     resources::{
         Resource,
         organization::{Organization, SYSTEM},
@@ -29,7 +29,7 @@ use crate::{
     },
     rows::{Row, key},
     schema::IndexPrefix,
-    store::{Key, Order, SCHEMA_VERSION, Span, Store, after, key_of},
+    store::{Key, Order, SCHEMA_VERSION, Scanned, Span, Store, after, key_of},
     value::{OrganizationId, Timestamp},
 };
 use bytes::Bytes;
@@ -65,17 +65,19 @@ pub async fn last_change(store: &dyn Store, organization: &Organization) -> Resu
             None => key::records(organization.id, spec),
         };
         let row = store.scan(&Span::newest_first(&newest), 1).await?.pop();
-        last = last.max(row.and_then(|row| time_in(key_of(&row))).unwrap_or_default());
+        last = last.max(row.and_then(|row| changed_at(&row)).unwrap_or_default());
     }
     Ok(last)
 }
 
-/// The time in the key of a record, or of an index entry that a time orders.
-fn time_in(key: &Key) -> Option<Timestamp> {
-    let millis = match Row::decode(key)? {
+/// The time of a record that never changes, or of an index entry that a time orders.
+fn changed_at(row: &Scanned) -> Option<Timestamp> {
+    let millis = match Row::decode(key_of(row))? {
         // The length of the time comes before it.
         Row::IndexEntry { values, .. } => u64::from_be_bytes(*values.last_chunk()?),
-        Row::Record { id, .. } => return Some(created_at(id)),
+        Row::Record { id, .. } => {
+            return row.as_ref().ok().and_then(operations::made_at).or_else(|| Some(operations::id_time(id)));
+        }
         _ => return None,
     };
     i64::try_from(millis).ok().map(Timestamp::from_millis)

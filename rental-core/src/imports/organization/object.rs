@@ -126,9 +126,9 @@ impl<'a> Common<'a> {
     ) -> Result<Uuid, String> {
         let id = page::id(self.id).filter(|id| id.get_version_num() == 7 && id.get_variant() == uuid::Variant::RFC4122);
         let id = id.ok_or("`id` must be a UUID of version 7, in lower case with hyphens.")?;
-        // Lists filter by `created_at` through the id, so both times must be equal.
-        if operations::created_at(id) != self.created_at {
-            return Err("`created_at` must be the time in `id`.".into());
+        // Ids are ahead of the clock of a server whose clock was set back.
+        if self.created_at > operations::id_time(id) {
+            return Err("`created_at` must not be after the time in `id`.".into());
         }
         if self.updated_at < self.created_at {
             return Err("`updated_at` must not be before `created_at`.".into());

@@ -192,7 +192,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
 
     /// The same with this id.
     pub(super) fn object_with(&self, row: &T::Row, uuid: Uuid) -> T {
-        let (id, created_at) = (Id::from_uuid(uuid), operations::created_at(uuid));
+        let (id, created_at) = (Id::from_uuid(uuid), operations::created_at(uuid, self.edge.now()));
         let issuer = &self.issuer;
         T::from_row(row, &NewObject { id, created_at, organization: self.organization, issuer })
     }

@@ -245,6 +245,13 @@ pub(crate) const CATALOGUE: &[Refusal] = &[
     refusal(
         503,
         API,
+        "clock_jumped",
+        "The clock of the server cannot be trusted, so nothing is written. Reads go on.",
+        "Wait `Retry-After` seconds, then retry with the same idempotency key. Operator: `rental-cli doctor` says by how much; set the clock, or if it is right, `rental-cli clock confirm`.",
+    ),
+    refusal(
+        503,
+        API,
         "storage_full",
         "The disk of the server has too little room for changes. Reads go on.",
         "Wait `Retry-After` seconds, then retry with the same idempotency key. Operator: free space on the disk of the data file.",

@@ -1,4 +1,4 @@
-//! A clock that jumps while the server works. libfaketime gives the server a clock of its own; its monotonic clock goes on,
+//! A clock that jumps while the server works, and is confirmed: all goes on by the new time. libfaketime gives the server a clock of its own; its monotonic clock goes on,
 //! as that of the system does when somebody sets the time.
 
 use crate::{
@@ -25,48 +25,61 @@ use std::{
 };
 
 const LIBRARIES: [&str; 2] =
-    ["/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1", "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1"];
-const HOUR: i64 = 3600;
+    ["/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1", "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1"];
+pub(super) const HOUR: i64 = 3600;
 /// How far a time of the server may be from the clock that it was given: the machine may be busy.
 const NEAR: i64 = 120;
 
 /// A server whose clock is that of this machine and as many seconds more as the file says.
-fn start(file: &Path, variables: &[&str], flags: &[&str]) -> Option<Server> {
+pub(super) fn start(file: &Path, offset: i64, variables: &[&str], flags: &[&str]) -> Option<Server> {
     let library = LIBRARIES.into_iter().find(|library| Path::new(library).exists());
     let Some(library) = library else {
         assert!(std::env::var_os("RENTAL_REQUIRE_ALL").is_none(), "libfaketime is not installed");
         println!("skipped: libfaketime is not installed");
         return None;
     };
-    set(file, 0);
+    set(file, offset);
     let [preload, file] = [format!("LD_PRELOAD={library}"), format!("FAKETIME_TIMESTAMP_FILE={}", file.display())];
     let environment = ["FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1", "DONT_FAKE_MONOTONIC=1"];
     let program = [&["env", &preload, &file][..], &environment, variables].concat();
-    Some(Server::start_by(&program, flags))
+    Some(Server::start_by(&program, flags).expecting_errors("the clock has jumped"))
 }
 
-fn set(file: &Path, offset: i64) {
+/// Sets the clock of the server, and confirms that it is right.
+fn set_and_confirm(server: &Server, file: &Path, offset: i64) {
+    set(file, offset);
+    confirm(server);
+}
+
+/// Confirms the clock of the server as it is.
+pub(super) fn confirm(server: &Server) {
+    let jump = server.admin("GET", "/admin/v1/status", &Value::Null).ok()["clock_jump"].clone();
+    let told = server.admin("POST", "/admin/v1/clock/confirm", &json!({"seconds": jump["seconds"]})).ok();
+    assert_eq!((&told["clock_jump"], &told["ready"]), (&Value::Null, &json!(true)), "{jump}");
+}
+
+pub(super) fn set(file: &Path, offset: i64) {
     // In one step: the server reads it all the time.
     let new = file.with_extension("new");
     fs::write(&new, format!("{offset:+}\n")).expect("a file");
     fs::rename(new, file).expect("a file");
 }
 
-fn clock(offset: i64) -> i64 {
+pub(super) fn clock(offset: i64) -> i64 {
     i64::try_from(unix_seconds()).expect("a time") + offset
 }
 
 /// Seconds of a time in a response.
-fn seconds(time: &Value) -> i64 {
+pub(super) fn seconds(time: &Value) -> i64 {
     let time = rental_core::value::Timestamp::parse(time.as_str().expect("a time")).expect("RFC 3339");
     i64::try_from(time.millis() / 1000).expect("seconds")
 }
 
-fn near(found: i64, offset: i64, what: &str) {
+pub(super) fn near(found: i64, offset: i64, what: &str) {
     assert!((found - clock(offset)).abs() < NEAR, "{what}: {found} is not near {}", clock(offset));
 }
 
-fn ticks(server: &Server) -> u64 {
+pub(super) fn ticks(server: &Server) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{}/stat", server.pid)).expect("a process");
     let (_, rest) = stat.rsplit_once(')').expect("a name");
     rest.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
@@ -82,19 +95,19 @@ impl Drop for Stops<'_> {
 }
 
 #[test]
-fn a_clock_that_jumps_an_hour_or_a_day_under_load_stops_nothing() {
+fn a_clock_that_jumps_an_hour_or_a_day_under_load_stops_nothing_once_it_is_confirmed() {
     let directory = tempfile::tempdir().expect("a directory");
     // A file, whatever the other tests use: a database has a clock of its own.
     let store = format!("redb:{}", directory.path().join("store.redb").display());
     let flags =
         ["--webhook-allow-private", "--rate-limit", "200", "--webhook-retry-schedule", "1s,1s,1s", "--store", &store];
-    let Some(server) = start(&directory.path().join("clock"), &[], &flags) else { return };
+    let Some(server) = start(&directory.path().join("clock"), 0, &[], &flags) else { return };
     let (organization, busy, receiver) = (server.organization(), server.organization(), Receiver::start());
     let hook = json!({"organization_id": organization.id, "url": receiver.url()});
     server.admin("POST", "/admin/v1/webhook_endpoints", &hook).ok();
     let mut ids = vec![organization.vehicle(json!({}))];
     receiver.wait_for(1);
-    let (stop, mut newest) = (AtomicBool::new(false), 0);
+    let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let _at_the_end = Stops(&stop);
         // Beside it, another organization is over its rate all the time.
@@ -104,20 +117,19 @@ fn a_clock_that_jumps_an_hour_or_a_day_under_load_stops_nothing() {
             while !stop.load(Ordering::SeqCst) {
                 let headers = [("Authorization", bearer.as_str()), ("Content-Type", "application/json")];
                 let status = connection.send("POST", "/v1/customers", &headers, br#"{"full_name":"One"}"#).status;
-                assert!([200, 429].contains(&status), "{status}");
+                // 503: between a jump and its confirmation.
+                assert!([200, 429, 503].contains(&status), "{status}");
             }
         });
         for (step, offset) in [HOUR, 25 * HOUR, 0, -HOUR, -25 * HOUR, 0].into_iter().enumerate() {
-            set(&directory.path().join("clock"), offset);
+            set_and_confirm(&server, &directory.path().join("clock"), offset);
             let key = format!("jump-{step}");
             let made =
                 organization.call_with("POST", "/v1/vehicles", &[("Idempotency-Key", &key)], &json!({"name": "One"}));
             let again =
                 organization.call_with("POST", "/v1/vehicles", &[("Idempotency-Key", &key)], &json!({"name": "One"}));
             assert_eq!((again.text(), again.header("idempotent-replayed")), (made.text(), Some("true")));
-            // It is the time in the id, which never goes back.
-            newest = offset.max(newest);
-            near(seconds(&made.ok()["created_at"]), newest, "created_at");
+            near(seconds(&made.ok()["created_at"]), offset, "created_at");
             ids.push(made.id());
             let seen = receiver.wait_until("the event", |seen| seen.len() > ids.len() - 1);
             let last = seen.last().expect("a delivery");
@@ -179,7 +191,7 @@ fn a_clock_that_jumps_an_hour_or_a_day_keeps_tls_connections_and_says_what_is_wr
     let flags = ["--webhook-allow-private", "--webhook-retry-schedule", "1s,1s", "--store", &store];
     let flags = [&flags[..], &["--tls-cert", &certificate, "--tls-key", &key]].concat();
     let file = directory.path().join("clock");
-    let Some(server) = start(&file, &[&secure.trust], &flags) else { return };
+    let Some(server) = start(&file, 0, &[&secure.trust], &flags) else { return };
     let client = config(Some(pair.der()), &[b"http/1.1"]);
     let connect = || connect_with(&server.address, Arc::clone(&client));
     let mut open = connect();
@@ -198,6 +210,8 @@ fn a_clock_that_jumps_an_hour_or_a_day_keeps_tls_connections_and_says_what_is_wr
     // Behind first: a connection to the receiver that works is kept, and asks for no certificate any more.
     for (step, offset) in [-HOUR, -25 * HOUR, 0, HOUR, 25 * HOUR, 0].into_iter().enumerate() {
         set(&file, offset);
+        let jump = ask(&mut open, "GET", "/admin/v1/status", ADMIN_TOKEN, &Value::Null)["clock_jump"].clone();
+        ask(&mut open, "POST", "/admin/v1/clock/confirm", ADMIN_TOKEN, &json!({"seconds": jump["seconds"]}));
         // On the connection from before, and on a new one that resumes a session from before.
         let tested =
             ask(&mut open, "POST", &format!("/admin/v1/webhook_endpoints/{secure}/test"), ADMIN_TOKEN, &Value::Null);
@@ -222,7 +236,7 @@ fn a_clock_that_is_set_back_silences_no_endpoint_after_a_failure() {
     let directory = tempfile::tempdir().expect("a directory");
     let store = format!("redb:{}", directory.path().join("store.redb").display());
     let flags = ["--webhook-allow-private", "--webhook-retry-schedule", "1h", "--store", &store];
-    let Some(server) = start(&directory.path().join("clock"), &[], &flags) else { return };
+    let Some(server) = start(&directory.path().join("clock"), 0, &[], &flags) else { return };
     let organization = server.organization();
     let receiver = Receiver::with(|number, _| Act::Status(if number == 0 { 500 } else { 200 }));
     let hook = json!({"organization_id": organization.id, "url": receiver.url()});
@@ -232,7 +246,7 @@ fn a_clock_that_is_set_back_silences_no_endpoint_after_a_failure() {
     while server.admin("GET", &path, &Value::Null).ok()["failures_in_a_row"] != 1 {
         thread::sleep(Duration::from_millis(20));
     }
-    set(&directory.path().join("clock"), -24 * HOUR);
+    set_and_confirm(&server, &directory.path().join("clock"), -24 * HOUR);
     let after = organization.vehicle(json!({}));
     let seen = receiver.wait_for(2);
     assert_eq!(seen[1].json()["data"]["id"], json!(after));

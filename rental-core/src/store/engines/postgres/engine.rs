@@ -16,6 +16,7 @@ use crate::store::{
     Absent, Access, Answer, Batch, Commit, CommitObserver, Key, Record, SCHEMA_VERSION, Scanned, Span, Store,
     StoreError, Tally, Write, WriterStats, marks, needs_upgrade,
 };
+use crate::value::Timestamp;
 use std::{
     sync::{
         Arc,
@@ -43,6 +44,8 @@ const QUEUE_BYTES: usize = 64 << 20;
 /// Time-out of the check that the database accepts writes.
 const PROBE: Duration = Duration::from_secs(2);
 
+/// Reads the clock of the database, in milliseconds.
+const TIME_SQL: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 /// Reads whether the database accepts writes. It fails when the store has another version.
 const PROBE_SQL: &str = concat!("SELECT current_setting('transaction_read_only') WHERE ", guard!(1));
 
@@ -184,6 +187,7 @@ impl Postgres {
     }
 
     fn enqueue(&self, batch: Batch) -> Result<(Arc<AtomicBool>, oneshot::Receiver<Outcome>), StoreError> {
+        self.shared.observer.get().map_or(Ok(()), |observer| observer.admit())?;
         let size = u32::try_from(size(&batch)).ok().filter(|size| *size as usize <= QUEUE_BYTES);
         let size = size.ok_or_else(|| StoreError::Unavailable("a batch is larger than the queue".into()))?;
         let room = Arc::clone(&self.room).try_acquire_many_owned(size).map_err(|_| StoreError::Busy)?;
@@ -195,6 +199,13 @@ impl Postgres {
             Err(TrySendError::Full(_)) => Err(StoreError::Busy),
             Err(TrySendError::Closed(_)) => Err(StoreError::Unavailable("the writer has stopped".into())),
         }
+    }
+
+    /// The clock of the database.
+    pub(super) async fn time(&self) -> Result<Timestamp, StoreError> {
+        let rows = self.connections.read(TIME_SQL, &[]).await?;
+        let millis = rows.first().and_then(|row| row.try_get::<_, i64>(0).ok());
+        millis.map(Timestamp::from_millis).ok_or_else(|| StoreError::Unavailable("the database tells no time".into()))
     }
 
     /// Checks with one statement that the database accepts writes; after a failed commit, with an empty commit.

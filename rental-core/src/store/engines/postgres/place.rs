@@ -9,6 +9,7 @@ use crate::store::{
     Absent, Access, Answer, CommitObserver, Engine, Environment, Finished, Maintenance, Opening, ParsedPlace, Place,
     Restore, Restoring, Scheme, Snapshot, StoreError, Tally,
 };
+use crate::value::Timestamp;
 use std::{path::Path, sync::Arc};
 
 /// The engine in the table of engines.
@@ -86,6 +87,10 @@ impl Engine for Postgres {
 
     fn is_shared(&self) -> bool {
         true
+    }
+
+    fn time(&self) -> Answer<'_, Option<Timestamp>> {
+        Box::pin(async move { Self::time(self).await.map(Some) })
     }
 
     fn observe(&self, observer: Arc<dyn CommitObserver>) {

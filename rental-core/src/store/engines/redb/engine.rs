@@ -257,6 +257,7 @@ impl Redb {
         version_change: Option<(u64, u64)>,
     ) -> Result<oneshot::Receiver<Outcome>, StoreError> {
         self.shared.takes_writes()?;
+        self.shared.observer.get().map_or(Ok(()), |observer| observer.admit())?;
         let (answer, outcome) = oneshot::channel();
         let queue = self.queue.as_ref().ok_or_else(|| StoreError::Unavailable("the store is closed".into()))?;
         match queue.try_send(Job { batch, version_change, answer }) {
