@@ -30,7 +30,7 @@ const OF_TYPES: &[(&str, &[&str], &[&str])] = &[
     ("customer", &["id", "full_name", "email"], &["phone", "source_channel", "created_at"]),
     (
         "rental",
-        &["booking_id", "id", "vehicle_id", "customer_id", "start_date", "end_date", "status", "final_price"],
+        &["id", "booking_id", "vehicle_id", "customer_id", "start_date", "end_date", "status", "final_price"],
         &["rental_days", "created_at"],
     ),
     ("block", &["id", "vehicle_id", "start_date", "end_date", "reason", "status"], &["source"]),
@@ -155,9 +155,9 @@ impl Column {
         }
     }
 
-    /// Whether the column has ids, which stand on a line of their own where there is no room. Commands take a booking id as one.
+    /// Whether the column has ids, which stand on a line of their own where there is no room.
     pub(super) fn is_id(&self) -> bool {
-        matches!(self.name(), "id" | "booking_id") || self.form == Form::IdIn
+        self.name() == "id" || self.form == Form::IdIn
     }
 
     /// Whether the values are texts, of which a narrow terminal shows the beginning. `None`: they are never cut.

@@ -247,8 +247,8 @@ mod tests {
         );
         let narrow = table(&rental::SPEC, &[&rental], 80);
         let expected = format!(
-            "VEHICLE      CUSTOMER  START DATE  END DATE    STATUS       PRICE  BOOKING ID\n\
-             White Tesla  c         2026-06-01  2026-06-05  ACTIVE  400.00 USD  BK-1\n  {LONG}\n"
+            "BOOKING ID  VEHICLE      CUSTOMER  START DATE  END DATE    STATUS       PRICE\n\
+             BK-1        White Tesla  c         2026-06-01  2026-06-05  ACTIVE  400.00 USD\n  {LONG}\n"
         );
         assert_eq!((narrow.text, narrow.hidden), (expected, 0));
         let wide = table(&rental::SPEC, &[&rental], 140);

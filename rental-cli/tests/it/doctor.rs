@@ -66,11 +66,13 @@ fn a_server_of_another_kind_is_told_apart() {
 
 #[test]
 fn a_clock_that_the_server_does_not_trust_is_9_and_the_command_that_confirms_it_is_named() {
-    let status = ok(&format!(
-        r#"{{"object":"status","version":"{}","time":"2028-01-02T09:30:00.000Z","clock_jump":{{"seconds":34560000,"against":"boot_clock"}},"uptime_seconds":1}}"#,
-        env!("CARGO_PKG_VERSION")
-    ));
-    let script = vec![page(200, WELL), page(503, WELL), status, master_key(0), no_endpoints()];
+    let status = || {
+        ok(&format!(
+            r#"{{"object":"status","version":"{}","time":"2028-01-02T09:30:00.000Z","clock_jump":{{"seconds":34560000,"against":"boot_clock"}},"uptime_seconds":1}}"#,
+            env!("CARGO_PKG_VERSION")
+        ))
+    };
+    let script = vec![page(200, WELL), page(503, WELL), status(), status(), master_key(0), no_endpoints()];
     let mut command = FakeServer::new(script).command(&["doctor"]);
     let ran = Ran::of(command.env_remove("RENTAL_API_KEY"));
     let (word, fact, next) = check(&ran, "clock");

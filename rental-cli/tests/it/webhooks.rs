@@ -363,11 +363,11 @@ fn wrong_usage_exits_with_2_and_asks_no_server() {
         "webhook-endpoints|enable",
         "webhook-endpoints|enable|1|--dry-run",
         "webhook-endpoints|enable|1|--all-disabled-since|2h",
-        "webhook-endpoints|enable|--all-disabled-since|yesterday",
+        "webhook-endpoints|enable|--all-disabled-since|someday",
         "events|list",
         "events|recover|--endpoint|w",
         "events|recover|--since|2h",
-        "events|recover|--endpoint|w|--since|yesterday",
+        "events|recover|--endpoint|w|--since|someday",
         "deliveries|list",
     ] {
         let ran = run(&server, words);

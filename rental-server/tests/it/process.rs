@@ -252,10 +252,7 @@ fn a_store_of_an_unknown_kind_is_refused() {
         let directory = directory();
         let ended = run(directory.path(), &["--listen", "127.0.0.1:0", "--store", url], &[]);
         assert_eq!(ended.code, Some(2), "{ended:?}");
-        assert!(
-            ended.stderr.lines().count() == 1 && ended.stderr.contains(url) && ended.stderr.contains("redb:"),
-            "{ended:?}"
-        );
+        assert!(ended.stderr.lines().count() == 1 && ended.stderr.contains("redb:PATH"), "{ended:?}");
     }
 }
 

@@ -41,7 +41,7 @@ fn violations_are_listed_by_the_day_to_respond_and_those_without_one_come_last()
     let answer = import(&organization, "violations", "", &file).ok();
     assert_eq!((&answer["created"], &answer["invalid"]), (&json!(3), &json!(1)));
     let message = answer["errors"][0]["message"].as_str().unwrap();
-    assert_eq!(message, "`respond_by` is `soon`, which is not a date such as 2026-07-26");
+    assert_eq!(message, "`respond_by` is `soon`, which is not a date with the month first, such as 12/29/2025");
     let page = organization.get("/v1/violations/review").ok();
     let days: Vec<_> = page["data"].as_array().unwrap().iter().map(|row| &row["respond_by"]).collect();
     assert_eq!(json!(days), json!(["2026-07-01", "2026-07-26", null]));
