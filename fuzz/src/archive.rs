@@ -7,7 +7,7 @@ use crate::{
 };
 use rental_core::{
     check::Audit,
-    imports::organization::{Importer, Lines, inspect},
+    imports::organization::{HEAD_LINES, Importer, Lines, inspect},
     operations::Edge,
     resources::{
         Resource,
@@ -189,7 +189,7 @@ fn import(bytes: &[u8]) {
     let importer = now(Importer::new(Arc::clone(&store) as _, None, &edge, &target, inspection.source));
     let mut importer = importer.expect("an empty store").of_version(&inspection);
     let objects = usize::try_from(inspection.objects).expect("a count of lines");
-    for line in Lines::new(bytes).skip(inspection.head).take(objects) {
+    for line in Lines::new(bytes).skip(HEAD_LINES).take(objects) {
         let (row, line) = line.expect("the inspection read it");
         now(importer.line(row, &line)).expect("the store is available");
     }

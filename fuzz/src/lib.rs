@@ -31,6 +31,9 @@ mod damaged_rows;
 /// The simulated disk of the tests of the engine.
 #[expect(dead_code, reason = "the target uses a part of it")]
 #[path = "../../rental-core/tests/power_loss/disk.rs"]
+mod simulated_disk;
+#[allow(dead_code, unused_imports, reason = "the target uses a part of it")]
+#[path = "../../rental-server/src/disk.rs"]
 mod disk;
 #[expect(dead_code, reason = "the target uses a part of it")]
 #[path = "../../rental-server/src/edge.rs"]

@@ -3,7 +3,7 @@
 
 use crate::{
     Pieces,
-    disk::{Dice, Disk, Entry, LOSSES, apply, crash},
+    simulated_disk::{Dice, Disk, Entry, LOSSES, apply, crash},
     upgrade::now,
 };
 use rental_core::store::{Batch, Check, Commit, Key, Order, Prior, Span, Store, Write, all_sound, redb::Redb};

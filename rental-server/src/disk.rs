@@ -1,6 +1,9 @@
 //! Free space on the disk of the store: how much there is, and whether writes are refused because there is too little.
 
+// The paths are written, because the fuzz targets compile this file by its path.
+#[path = "disk/room.rs"]
 mod room;
+#[path = "disk/spool.rs"]
 mod spool;
 
 pub(crate) use room::Room;

@@ -1,6 +1,8 @@
 //! The one place that reads the clocks and makes random ids. While the wall clock cannot be trusted (`edge/watch.rs`), nothing is
 //! written and nothing expires.
 
+// The path is written, because the fuzz targets compile this file by its path.
+#[path = "edge/watch.rs"]
 pub(crate) mod watch;
 
 use crate::trace_context::TraceId;

@@ -155,9 +155,9 @@ impl Column {
         }
     }
 
-    /// Whether the column has ids, which stand on a line of their own where there is no room.
+    /// Whether the column has ids, which stand on a line of their own where there is no room. Commands take a booking id as one.
     pub(super) fn is_id(&self) -> bool {
-        self.name() == "id" || self.form == Form::IdIn
+        matches!(self.name(), "id" | "booking_id") || self.form == Form::IdIn
     }
 
     /// Whether the values are texts, of which a narrow terminal shows the beginning. `None`: they are never cut.

@@ -43,7 +43,7 @@ fn a_rental_keeps_its_status_and_price_beside_long_names() {
             assert_eq!(shown.matches("  2026-06-01  2026-06-05  ").count(), 20, "{shown}");
             assert_eq!(shown.matches(&name[..13]).count(), 40, "vehicles and customers: {shown}");
             assert_eq!(shown.matches(ID).count(), 20, "{shown}");
-            assert_eq!(shown.matches("BK-1 ").count(), 20, "commands take it in place of the id: {shown}");
+            assert_eq!(shown.matches("BK-1").count(), 20, "commands take it in place of the id: {shown}");
         }
     }
     let [_, wide] = listed("rentals", &rows, LONG);
