@@ -4,8 +4,9 @@
 //! what counts is the row, which is read before each reading. All rows are read at the start, page by page, and now and then.
 //!
 //! Every server does this. Where several share a store, each reading is done by one of them. Readings are made side by side, so
-//! a calendar that does not answer delays no other one, and an organization has a few of the places at most. An organization whose
-//! calendar was parsed rests for a multiple of that time, whoever polls: its calendars get a tenth of a processor at most.
+//! a calendar that does not answer delays no other one, and an organization has a few of the places at most. After a calendar
+//! was parsed, the calendars of its organization wait ten times as long, also when somebody polls them: they take at most a tenth of a
+//! processor.
 
 mod schedule;
 

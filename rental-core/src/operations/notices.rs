@@ -23,11 +23,11 @@ use uuid::Uuid;
 /// Most vehicles with one number that are read for a notice.
 const MOST_VEHICLES: usize = 20;
 
-/// Waits for a commit. Beside it `looking` runs, as long as the commit takes.
+/// Waits for a commit, and runs `looking` at the same time. `looking` ends with the commit, whether it is done or not.
 pub(super) async fn beside<T>(commit: impl Future<Output = T>, looking: impl Future<Output = ()>) -> T {
     let (mut commit, mut looking, mut found) = (pin!(commit), pin!(looking), false);
     poll_fn(|context| {
-        // An embedded engine works on the commit meanwhile, and answers a read at once.
+        // The commit first: an embedded engine begins to write, and the reads that follow take no time of their own.
         let done = commit.as_mut().poll(context);
         found = found || looking.as_mut().poll(context).is_ready();
         done

@@ -206,7 +206,7 @@ impl Mapping {
             (has(Field::SummonsNumber), "`columns` needs `summons_number`: it tells a violation from others"),
             (has(Field::Plate), "`columns` needs `plate`: what a violation finds its vehicle by"),
             (has(Field::AmountDue) || has(Field::Fine), "`columns` needs `amount_due` or `fine_amount`"),
-            (!charges, "`charges` is for tolls: what is due of a violation is above 0"),
+            (!charges, "`charges` is for tolls; leave it out: the amount of a violation is never negative"),
         ];
         let own = if has_issuer { &of_violations[..] } else { &of_tolls };
         let broken = own.iter().chain(&of_both).find(|(holds, _)| !holds);

@@ -286,7 +286,7 @@ mod tests {
         ] {
             assert!(has_number(text, digits), "{text}");
         }
-        // Too short: every number of an order could be it.
+        // A national number of fewer than 7 digits is not searched: order numbers would match it.
         assert!(has_number("+371 23456", "37123456") && !has_number("23456", "37123456"));
     }
 
