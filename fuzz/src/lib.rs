@@ -23,8 +23,6 @@ pub mod webhook_url;
 
 // The server is a program without a library, so its files are compiled into this crate.
 mod config;
-#[path = "../../rental-server/src/contest.rs"]
-mod contest;
 #[allow(dead_code, reason = "the target uses a part of it, its tests another")]
 #[path = "../../rental-server/src/damaged_rows.rs"]
 mod damaged_rows;
@@ -48,8 +46,6 @@ mod panics;
 mod shares;
 #[path = "../../rental-server/src/trace_context.rs"]
 mod trace_context;
-#[path = "../../rental-server/src/turns.rs"]
-mod turns;
 
 use rental_core::{
     resources::{api, api_key, organization},

@@ -13,7 +13,6 @@ use crate::{
         serve::Service,
         server,
     },
-    turns::Turns,
 };
 use futures_util::StreamExt;
 use prometheus_client::metrics::gauge::Gauge;
@@ -36,7 +35,6 @@ const MOST_TIME: Duration = Duration::from_secs(10);
 struct Echo {
     paths: Paths,
     draining: AtomicBool,
-    turns: Arc<Turns>,
     damaged: Arc<DamagedRows>,
 }
 
@@ -83,10 +81,6 @@ impl Service for Echo {
         Gauge::default()
     }
 
-    fn turns(&self) -> &Arc<Turns> {
-        &self.turns
-    }
-
     fn damaged(&self) -> &Arc<DamagedRows> {
         &self.damaged
     }
@@ -118,7 +112,6 @@ static SERVER: LazyLock<SocketAddr> = LazyLock::new(|| {
             let service = Arc::new(Echo {
                 paths,
                 draining: AtomicBool::new(false),
-                turns: Turns::new(Default::default()),
                 damaged: Arc::default(),
             });
             let limits = ConnectionLimits { all: 64, per_address: 64, proxies: Arc::new([]) };

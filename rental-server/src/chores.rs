@@ -1,6 +1,6 @@
 //! Background tasks that do something now and then: save when API keys were last used, remove expired idempotency records,
 //! remove what is older than its retention, log failed authentications, read the free space of the disk, compare the
-//! clocks, count what organizations use and which deliveries wait.
+//! clocks, count what organizations use and which deliveries wait, and find out whether requests wait for a processor.
 
 use crate::{
     disk, edge,
@@ -33,7 +33,7 @@ const MOST_RECORDS: usize = 256;
 pub(crate) fn start(supervisor: &Arc<Supervisor>, app: &Arc<App>) -> Vec<JoinHandle<()>> {
     let own = || Arc::clone(app);
     let (keys, records, old, failed, space, used, counted) = (own(), own(), own(), own(), own(), own(), own());
-    let watched = own();
+    let (watched, shared) = (own(), own());
     let hooks = Arc::clone(&app.hooks);
     vec![
         supervisor.start("webhook_backlog", move || backlog::run(Arc::clone(&hooks))),
@@ -43,6 +43,10 @@ pub(crate) fn start(supervisor: &Arc<Supervisor>, app: &Arc<App>) -> Vec<JoinHan
         supervisor.start("retention", move || writing(LONG, Arc::clone(&old), remove_old_events)),
         supervisor.start("usage", move || writing(usage::PERIOD, Arc::clone(&used), save_usage)),
         supervisor.start("usage_recount", move || writing(usage::LOOK, Arc::clone(&counted), recount_usage)),
+        supervisor.start("congestion", move || {
+            let app = Arc::clone(&shared);
+            async move { app.congestion.watch().await }
+        }),
         supervisor.start("clock", move || watch_clock(Arc::clone(&watched))),
         supervisor.start("free_space", move || every(disk::SAMPLE, Arc::clone(&space), sample_free_space)),
     ]

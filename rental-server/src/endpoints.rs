@@ -19,7 +19,6 @@ use crate::{
     state::App,
     telemetry::{Span, What},
     trace_context::TraceParent,
-    turns::Turns,
 };
 use prometheus_client::metrics::gauge::Gauge;
 use rental_core::operations::Edge;
@@ -87,10 +86,6 @@ impl Server {
 impl Service for Server {
     fn paths(&self) -> &Paths {
         &self.paths
-    }
-
-    fn turns(&self) -> &Arc<Turns> {
-        &self.app.turns
     }
 
     fn handle<'r>(

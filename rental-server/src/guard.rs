@@ -83,7 +83,6 @@ impl<R: Needed> By<R> {
             tracing::warn!(request_id, %address, actor = actor.name(), operation, "the role of an operator was too small");
             return Err(Problem::RoleRequired { given: role, needed: R::ROLE });
         }
-        call.is_of(&app.operators_turns);
         // Set once: each request has one guard.
         let _ = call.admitted.set(Admitted { operation, actor, role });
         Ok(Self(PhantomData))

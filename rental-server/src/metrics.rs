@@ -125,7 +125,7 @@ impl Metrics {
         );
         let turn_waits = counter(
             "http_turn_waits",
-            "Times that a connection waited for the next turn of its organization",
+            "Requests that waited because their organization had its part of the processors",
             Counter::default(),
         );
         let replays = counter("idempotent_replays", "Requests answered from an idempotency record", Counter::default());

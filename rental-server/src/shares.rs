@@ -119,13 +119,6 @@ impl Shares {
     }
 }
 
-impl Share {
-    /// Whether the holder has a part.
-    pub(crate) fn has_any(&self) -> bool {
-        self.taken.load(SeqCst) > 0
-    }
-}
-
 impl<'s> Waiting<'s> {
     fn new(shares: &'s Shares) -> Self {
         shares.waiting.fetch_add(1, SeqCst);

@@ -9,7 +9,7 @@ use crate::{
         quotas::Tenants,
     },
     changed_feeds::ChangedFeeds,
-    contest::Contest,
+    congestion::Congestion,
     http::{
         files::Files,
         reply::{Document, Problem},
@@ -17,7 +17,6 @@ use crate::{
     metrics::Metrics,
     shares::{Share, Shares},
     supervisor::Supervisor,
-    turns::{Party, Turns},
     usage::Usage,
     webhooks::Hooks,
 };
@@ -39,11 +38,9 @@ use tokio::sync::{Notify, Semaphore};
 /// Most imports that run at the same time. More of them wait after their files were received.
 const MOST_IMPORTS: usize = 2;
 
-/// Writes of API keys that a data file has in progress, for all organizations. Measured: more would gain a few percent, and let
-/// the writes of other organizations wait for longer commits (docs/reliability.md, Overload).
-const MOST_WRITES: usize = 64;
-/// The same of a database, and reads as well: its round trips are longer than the commits of a file.
-const MOST_DATABASE_REQUESTS: usize = 256;
+/// Requests of API keys that use the store at the same time, for all organizations: writes, and reads of a database. One organization
+/// alone can have half.
+const MOST_REQUESTS: usize = 512;
 /// Bytes of request bodies in memory, for all organizations.
 const MOST_BODY_BYTES: usize = 256 << 20;
 /// The same, when bodies may be large: at least so many of the largest ones.
@@ -85,18 +82,14 @@ pub(crate) struct App {
     pub(crate) limits: Limits,
     /// Requests that use the store, divided among organizations: all writes, and reads of a store that others share.
     pub(crate) requests: Arc<Shares>,
-    /// Organizations are active when they send requests.
-    pub(crate) organizations: Contest,
+    /// Shares the processors among organizations.
+    pub(crate) congestion: Congestion,
     /// Bytes of bodies, divided among organizations.
     pub(crate) bodies: Arc<Shares>,
     /// Bytes of responses that clients have not read yet, divided among organizations; all operators are one of them.
     pub(crate) responses: Arc<Shares>,
     /// The operators' share of them.
     pub(crate) operators_responses: Arc<Share>,
-    /// Connections take turns.
-    pub(crate) turns: Arc<Turns>,
-    /// The turns of all operators.
-    pub(crate) operators_turns: Arc<Party>,
     /// Limits the log lines about requests that got no share.
     pub(crate) crowded_lines: Bucket,
     /// When clients are told that their key is unknown, or that they send too much.
@@ -137,11 +130,10 @@ impl App {
             tenants,
             operators: Operators::default(),
             failures,
-            requests: Shares::new(if store.is_shared() { MOST_DATABASE_REQUESTS } else { MOST_WRITES }),
+            requests: Shares::new(MOST_REQUESTS),
             store,
             store_path,
-            organizations: Contest::new(Instant::now()),
-            turns: Turns::new(metrics.turn_waits.clone()),
+            congestion: Congestion::new(metrics.turn_waits.clone()),
             metrics,
             supervisor,
             hooks,
@@ -151,7 +143,6 @@ impl App {
             bodies: Shares::new(MOST_BODY_BYTES.max(limits.max_body.saturating_mul(LARGEST_BODIES))),
             responses: Shares::new(MOST_RESPONSE_BYTES),
             operators_responses: Arc::default(),
-            operators_turns: Arc::default(),
             limits,
             started: Instant::now(),
             public_url: None,

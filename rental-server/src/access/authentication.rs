@@ -11,9 +11,8 @@ use crate::{
         quotas::{Tenant, Tenants, request_limit},
         uses::{MINUTE, Uses},
     },
-    contest::Contender,
+    congestion::Account,
     shares::{Part, Share, Shares},
-    turns::Party,
 };
 use rental_core::{
     error::{Error, KeyProblem},
@@ -64,10 +63,8 @@ pub(crate) struct Held {
     pub(crate) requests: Arc<Share>,
     pub(crate) bodies: Arc<Share>,
     pub(crate) responses: Arc<Share>,
-    /// The turns of its connections.
-    pub(crate) turns: Arc<Party>,
-    /// Tells whether another organization sends requests, too.
-    pub(crate) contender: Contender,
+    /// Its processor time.
+    pub(crate) account: Account,
 }
 
 struct Seen {

@@ -36,10 +36,6 @@ use request_rate::with_limits;
 /// Bodies up to this size are bounded by the number of connections alone.
 const SMALL_BODY: usize = 16 << 10;
 
-/// What the second and each further write in progress of an organization counts, while another one is active. Measured: with 1, the
-/// p99 of another one's reads was a fifth longer (docs/reliability.md, Overload).
-const CONTESTED_PLACES: usize = 2;
-
 /// Log lines per second about requests that were turned away; twice as many at once.
 const LINES_PER_SECOND: u32 = 1;
 
@@ -125,17 +121,15 @@ pub(crate) async fn with_key(
             }
             other => other.into(),
         })?;
-        call.is_of(&pass.held.turns);
-        app.organizations.acts(&pass.held.contender);
         if app.hooks.settings.telemetry.is_on() {
             // Set once: a request that is handled again has the same key.
             let _ = call.organization.set(pass.principal.organization.id);
         }
         if !cached {
-            return request.handle(app, app.store(), &pass).await;
+            return app.congestion.charged(&pass.held.account, request.handle(app, app.store(), &pass)).await;
         }
         let store = Revalidating::new(app.store(), &pass);
-        let handled = request.handle(app, &store, &pass).await;
+        let handled = app.congestion.charged(&pass.held.account, request.handle(app, &store, &pass)).await;
         if store.is_current().await.map_err(Error::from)? {
             return handled;
         }
@@ -265,11 +259,7 @@ impl Keyed<'_> {
 
 /// Takes a part of the store's time for an organization; waits a moment when it has its share already.
 async fn admit(app: &App, pass: &Pass) -> Result<Part, Problem> {
-    let share = &pass.held.requests;
-    // A data file commits the writes in progress together: with fewer of them, others wait less for the commit before theirs.
-    let contested = !app.store.is_shared() && app.organizations.is_contested(&pass.held.contender);
-    let places = if contested && share.has_any() { CONTESTED_PLACES } else { 1 };
-    admitted(app, pass, app.requests.take(share, places).await)
+    admitted(app, pass, app.requests.take(&pass.held.requests, 1).await)
 }
 
 /// A part that was taken. Counts and logs a request that got none.

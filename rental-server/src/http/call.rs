@@ -4,7 +4,6 @@ use crate::{
     edge::{FixedClock, RequestId},
     http::{problem::Problem, traffic::InFlight},
     trace_context::{TraceId, TraceParent, is_request_id},
-    turns::Party,
 };
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
@@ -17,7 +16,7 @@ use std::{
     net::IpAddr,
     pin::Pin,
     sync::{
-        Arc, OnceLock,
+        OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     time::Instant,
@@ -108,11 +107,6 @@ impl Call {
     /// The address that the request comes from: of the peer, or of the client that a trusted proxy names.
     pub(crate) fn client_address(&self) -> IpAddr {
         self.in_flight.traffic().client(&self.headers)
-    }
-
-    /// Notes whose turns the connection takes from now on.
-    pub(crate) fn is_of(&self, party: &Arc<Party>) {
-        self.in_flight.traffic().member().join(party);
     }
 
     /// Whether the connection is encrypted.

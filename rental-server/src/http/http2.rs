@@ -12,19 +12,16 @@ use crate::{
         unread::{Places, ReadToItsEnd},
     },
     shares::Share,
-    turns::Member,
 };
 use bytes::Bytes;
 use hyper::{
     Request,
     body::{Body, Frame, Incoming, SizeHint},
-    rt::Executor,
     server::conn::http2,
     service::service_fn,
 };
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use std::{
-    future::Future,
     pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll, ready},
@@ -74,7 +71,7 @@ where
             Ok(response.map(|body| Counted { body, part: None }))
         }
     });
-    let mut builder = http2::Builder::new(InTurn(Arc::clone(traffic.member())));
+    let mut builder = http2::Builder::new(TokioExecutor::new());
     builder
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS)
@@ -86,16 +83,6 @@ where
         .keep_alive_timeout(PING);
     let serving = pin!(builder.serve_connection(TokioIo::new(stream), answers));
     to_its_end(serving, |serving| serving.graceful_shutdown(), &traffic, drained).await;
-}
-
-/// Runs the requests of a connection in tasks of their own, which take the turns of the connection.
-#[derive(Clone)]
-struct InTurn(Arc<Member>);
-
-impl<F: Future<Output: Send> + Send + 'static> Executor<F> for InTurn {
-    fn execute(&self, request: F) {
-        tokio::spawn(Arc::clone(&self.0).in_turn(request));
-    }
 }
 
 /// The body of a response that counts as in flight until the last of its bytes was sent. The connection takes a body whole

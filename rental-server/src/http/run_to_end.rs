@@ -61,21 +61,13 @@ impl<F: Future<Output = Handled> + Send + 'static> Drop for RunToEnd<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        http::{client_address::Peer, reply::Reply, traffic::Traffic},
-        turns::Turns,
-    };
+    use crate::http::{client_address::Peer, reply::Reply, traffic::Traffic};
     use std::net::{IpAddr, Ipv4Addr};
     use tokio::sync::oneshot;
 
     fn call() -> Arc<Call> {
         let peer = Peer::new(IpAddr::V4(Ipv4Addr::LOCALHOST), &Arc::default());
-        let traffic = Arc::new(Traffic::new(
-            Box::new(()),
-            (peer, Turns::new(Default::default()).member()),
-            false,
-            Default::default(),
-        ));
+        let traffic = Arc::new(Traffic::new(Box::new(()), peer, false, Default::default()));
         Arc::new(Call::new(&mut warp::http::Request::new(String::new()), traffic.begin()))
     }
 

@@ -14,7 +14,6 @@ use crate::{
         run_to_end::RunToEnd,
     },
     panics::catch_panic,
-    turns::Turns,
 };
 use bytes::{Buf, Bytes};
 use futures_util::{Stream, StreamExt};
@@ -77,9 +76,6 @@ pub(crate) trait Service: Send + Sync + 'static {
 
     /// The damaged rows that requests and background work have found.
     fn damaged(&self) -> &Arc<DamagedRows>;
-
-    /// Whose turn it is.
-    fn turns(&self) -> &Arc<Turns>;
 
     /// Counts a connection that was opened.
     fn opened(&self);

@@ -101,10 +101,9 @@ impl<S: Service> Door<S> {
         let Some(place) = self.places.place(share).await else { return };
         let (peer, number, of_address) = (Peer::new(address, &self.limits.proxies), place.number(), place.requests());
         let (secure, in_flight) = (self.shared.tls.is_some(), self.shared.service.in_flight());
-        let member = self.shared.service.turns().member();
-        let traffic = Arc::new(Traffic::new(Box::new(place), (peer, Arc::clone(&member)), secure, in_flight));
+        let traffic = Arc::new(Traffic::new(Box::new(place), peer, secure, in_flight));
         let serving = connection::serve(stream, Arc::clone(&traffic), of_address, self.shared.clone());
-        let task = tokio::spawn(member.in_turn(serving));
+        let task = tokio::spawn(serving);
         self.places.watch(number, &traffic, task.abort_handle());
     }
 }

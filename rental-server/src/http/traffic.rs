@@ -1,6 +1,6 @@
 //! Counts the requests of one connection, so that an idle connection is found without a timer for each request.
 
-use crate::{http::client_address::Peer, turns::Member};
+use crate::http::client_address::Peer;
 use prometheus_client::metrics::gauge::Gauge;
 use std::{
     any::Any,
@@ -34,8 +34,6 @@ pub(super) struct Traffic {
     /// Bodies of requests that were answered before, whose rest is read.
     rests: AtomicU64,
     peer: Peer,
-    /// Whose turns it takes.
-    member: Arc<Member>,
     /// Whether the connection is encrypted.
     secure: bool,
     /// Counts the requests of all connections that are in flight.
@@ -51,12 +49,7 @@ pub(super) struct Rest(Arc<Traffic>);
 
 impl Traffic {
     /// `place` is dropped with the last request.
-    pub(super) fn new(
-        place: Box<dyn Any + Send + Sync>,
-        (peer, member): (Peer, Arc<Member>),
-        secure: bool,
-        in_flight: Gauge,
-    ) -> Self {
+    pub(super) fn new(place: Box<dyn Any + Send + Sync>, peer: Peer, secure: bool, in_flight: Gauge) -> Self {
         Self {
             begun: AtomicU64::new(0),
             ended: AtomicU64::new(0),
@@ -65,7 +58,6 @@ impl Traffic {
             written: AtomicU64::new(0),
             rests: AtomicU64::new(0),
             peer,
-            member,
             secure,
             in_flight,
             _place: place,
@@ -75,11 +67,6 @@ impl Traffic {
     /// The address that a request with these headers comes from.
     pub(super) fn client(&self, headers: &HeaderMap) -> IpAddr {
         self.peer.client(headers)
-    }
-
-    /// Whose turns the connection takes.
-    pub(super) fn member(&self) -> &Arc<Member> {
-        &self.member
     }
 
     pub(super) fn is_secure(&self) -> bool {
@@ -197,18 +184,12 @@ impl Drop for Rest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::turns::Turns;
     use std::net::Ipv4Addr;
 
     #[test]
     fn who_takes_a_response_slowly_is_not_silent_and_who_takes_nothing_is() {
         let peer = Peer::new(Ipv4Addr::LOCALHOST.into(), &Arc::default());
-        let traffic = Arc::new(Traffic::new(
-            Box::new(()),
-            (peer, Turns::new(Default::default()).member()),
-            false,
-            Gauge::default(),
-        ));
+        let traffic = Arc::new(Traffic::new(Box::new(()), peer, false, Gauge::default()));
         let mut quiet = Quiet::default();
         quiet.tick(&traffic);
         assert_eq!(quiet.ticks, 1, "no request ever began");

@@ -13,7 +13,6 @@ use crate::{
         tls::Tls,
         traffic::Traffic,
     },
-    turns::Turns,
 };
 use hyper::{
     Request,
@@ -47,7 +46,6 @@ pub(crate) async fn serve<P: Serialize + Send + Sync + 'static>(
 ) {
     let limits = ConnectionLimits { all: CONNECTIONS, per_address: CONNECTIONS, proxies: Arc::default() };
     let (proxies, places) = (Arc::clone(&limits.proxies), Places::new(limits));
-    let turns = Turns::new(Default::default());
     let (acceptor, closing) = (tls.map(|tls| tls.acceptor(false)), Arc::new(Semaphore::new(CLOSING)));
     loop {
         match listener.accept().await {
@@ -55,12 +53,7 @@ pub(crate) async fn serve<P: Serialize + Send + Sync + 'static>(
                 let Some(share) = places.share(address.ip()) else { continue };
                 let Some(place) = places.place(share).await else { continue };
                 let (peer, number) = (Peer::new(address.ip(), &proxies), place.number());
-                let traffic = Arc::new(Traffic::new(
-                    Box::new(place),
-                    (peer, turns.member()),
-                    acceptor.is_some(),
-                    Default::default(),
-                ));
+                let traffic = Arc::new(Traffic::new(Box::new(place), peer, acceptor.is_some(), Default::default()));
                 let stream = ClosesGently::new(stream, Arc::clone(&traffic), Arc::clone(&closing));
                 let (acceptor, served, progress) = (acceptor.clone(), Arc::clone(&traffic), progress.clone());
                 let task = tokio::spawn(async move {

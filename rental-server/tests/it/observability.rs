@@ -146,6 +146,7 @@ fn each_background_task_is_supervised_and_counts_its_restarts() {
         "calendar_feed_counts",
         "calendar_feeds",
         "clock",
+        "congestion",
         "failed_authentications",
         "free_space",
         "idempotency",

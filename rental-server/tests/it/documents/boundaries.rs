@@ -119,7 +119,7 @@ fn clocks_and_random_ids_are_read_at_the_edge_only() {
     only_in(
         "rental-server/src",
         &["Instant::now"],
-        &["state.rs", "supervisor/", "http/", "metrics/", "telemetry/", "contest.rs", "turns.rs", "webhooks/"],
+        &["state.rs", "supervisor/", "http/", "metrics/", "telemetry/", "congestion.rs", "webhooks/"],
     );
     let banned = read("clippy.toml");
     for call in ["std::time::SystemTime::now", "uuid::Uuid::now_v7", "uuid::Uuid::new_v4"] {
@@ -129,7 +129,7 @@ fn clocks_and_random_ids_are_read_at_the_edge_only() {
 
 #[test]
 fn the_supervisor_starts_the_background_tasks() {
-    // Connections, the rounds of their turns, and the wait for a second signal, end by themselves. The upgrade of a store, and the thread that
+    // Connections, and the wait for a second signal, end by themselves. The upgrade of a store, and the thread that
     // tells systemd of its opening, end before the first background task starts.
     only_in(
         "rental-server/src",
@@ -139,7 +139,6 @@ fn the_supervisor_starts_the_background_tasks() {
             "http/",
             "main.rs",
             "service_manager.rs",
-            "turns.rs",
             "upgrade.rs",
             "webhooks/lanes.rs",
             "webhooks/lane.rs",
