@@ -1,6 +1,7 @@
 //! The floor that the server is measured against: the least that warp can do for a request.
 //!
-//! `GET /v1/vehicles/{id}` answers a constant vehicle, `GET /v1/vehicles` a constant list of 20. It prints its address.
+//! `GET /v1/vehicles/{id}` answers a constant vehicle, `GET /v1/vehicles` a constant list of 20, and any POST, such as a webhook, nothing.
+//! It prints its address.
 
 use bytes::Bytes;
 use warp::{Filter, http::Response};
@@ -19,7 +20,8 @@ async fn main() {
     let list = Bytes::from(format!("{head}[{}]}}", [VEHICLE; 20].join(",")));
     let one = warp::path!("v1" / "vehicles" / String).map(|_| json(Bytes::from_static(VEHICLE.as_bytes())));
     let all = warp::path!("v1" / "vehicles").map(move || json(list.clone()));
+    let post = warp::post().and(warp::body::bytes()).map(|_: Bytes| Response::new(Bytes::new()));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     println!("http://{}", listener.local_addr().expect("a bound address"));
-    warp::serve(warp::get().and(one.or(all))).incoming(listener).run().await;
+    warp::serve(warp::get().and(one.or(all)).or(post)).incoming(listener).run().await;
 }
