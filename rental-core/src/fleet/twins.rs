@@ -9,6 +9,7 @@ use crate::{
     store::{Key, Order, Span, Store, key_of},
     value::{Id, OrganizationId, Text, Timestamp, folded, nfc},
 };
+use std::collections::HashMap;
 
 /// Two postings of one passage are at most this far apart, in milliseconds: the clocks of tag readers and cameras differ.
 const MOST_APART: i64 = 120_000;
@@ -30,17 +31,17 @@ const CODE: &str = "PROBABLE_TWIN";
 /// zeros, and people write spaces.
 #[must_use]
 pub fn are_twins(one: &Posting<'_>, other: &Posting<'_>) -> bool {
-    let same = |one: &str, other: &str| folded(one) == folded(other);
+    let same = |one: &str, other: &str| one == other || folded(one) == folded(other);
     let until = |at: Timestamp| at.plus_millis(MOST_APART);
     if one.vehicle != other.vehicle || one.at > until(other.at) || other.at > until(one.at) {
         return false;
     }
     let second = |at: Timestamp| at.millis().div_euclid(1000);
-    let plazas = one.plaza.zip(other.plaza);
-    let is_one_place = plazas.is_none_or(|(here, there)| same(here, there));
     if second(one.at) == second(other.at) && second(one.at).rem_euclid(60) != 0 {
         return true;
     }
+    let plazas = one.plaza.zip(other.plaza);
+    let is_one_place = plazas.is_none_or(|(here, there)| same(here, there));
     let numbers = one.number.zip(other.number);
     if is_one_place && numbers.is_some_and(|(one, other)| is_one_number(one, other)) {
         return true;
@@ -55,9 +56,10 @@ pub fn are_twins(one: &Posting<'_>, other: &Posting<'_>) -> bool {
 
 /// Whether two numbers differ only in leading zeros and spaces.
 fn is_one_number(one: &str, other: &str) -> bool {
-    let bare =
-        |number: &str| nfc(number).chars().filter(|c| !c.is_whitespace()).skip_while(|c| *c == '0').collect::<String>();
-    bare(one) == bare(other)
+    fn bare(number: &str) -> impl Iterator<Item = char> {
+        number.chars().filter(|c| !c.is_whitespace()).skip_while(|c| *c == '0')
+    }
+    bare(&nfc(one)).eq(bare(&nfc(other)))
 }
 
 /// Whether `other` comes before its twin `one`, so that `one` is not attached automatically: what is attached comes before
@@ -88,18 +90,48 @@ pub async fn first_twin<T: Attributable>(
     object: &T,
     more: &[T],
 ) -> Result<Option<T>, Error> {
-    let Some(span) = entries_near(organization, object) else { return Ok(None) };
-    let entries = store.scan(&span, MOST_NEAR).await?;
-    // Nearly always the object itself is the only one.
-    let others = entries.iter().filter_map(|entry| key_of(entry).id()).filter(|id| *id != object.id().uuid());
-    let places: Vec<Key> = others.map(|id| T::key(organization, Id::from_uuid(id))).collect();
-    let mut found = Vec::with_capacity(places.len());
-    if !places.is_empty() {
-        for record in store.get(&places).await?.into_iter().flatten() {
-            found.push(parse::<T>(&record.key, &record.value)?);
-        }
+    Near::default().first_twin(store, organization, object, more).await
+}
+
+/// The recorded postings near those that one transaction records. Each vehicle and time is read once, however many have it.
+#[derive(Debug)]
+pub struct Near<T>(HashMap<Key, Vec<T>>);
+
+impl<T> Default for Near<T> {
+    fn default() -> Self {
+        Self(HashMap::new())
     }
-    Ok(first_among(object, found.into_iter().chain(more.iter().cloned())))
+}
+
+impl<T: Attributable> Near<T> {
+    /// The same as [`first_twin`].
+    ///
+    /// # Errors
+    /// The store is not available.
+    pub async fn first_twin(
+        &mut self,
+        store: &dyn Store,
+        organization: OrganizationId,
+        object: &T,
+        more: &[T],
+    ) -> Result<Option<T>, Error> {
+        let Some(span) = entries_near(organization, object) else { return Ok(None) };
+        if !self.0.contains_key(&span.from) {
+            let entries = store.scan(&span, MOST_NEAR).await?;
+            // Nearly always the object itself is the only one.
+            let others = entries.iter().filter_map(|entry| key_of(entry).id()).filter(|id| *id != object.id().uuid());
+            let places: Vec<Key> = others.map(|id| T::key(organization, Id::from_uuid(id))).collect();
+            let mut found = Vec::with_capacity(places.len());
+            if !places.is_empty() {
+                for record in store.get(&places).await?.into_iter().flatten() {
+                    found.push(parse::<T>(&record.key, &record.value)?);
+                }
+            }
+            self.0.insert(span.from.clone(), found);
+        }
+        let found = self.0.get(&span.from).into_iter().flatten();
+        Ok(first_among(object, found.chain(more)))
+    }
 }
 
 /// The index entries of the recorded postings that are near enough to be twins of this object.
@@ -117,14 +149,14 @@ pub fn entries_near<T: Attributable>(organization: OrganizationId, object: &T) -
 
 /// Of these postings the one of the same passage that comes before this object.
 #[must_use]
-pub fn first_among<T: Attributable>(object: &T, others: impl Iterator<Item = T>) -> Option<T> {
+pub fn first_among<'t, T: Attributable>(object: &T, others: impl Iterator<Item = &'t T>) -> Option<T> {
     let own = object.posting()?;
-    let is_first = |other: &T| {
+    let is_first = |other: &&T| {
         other.id() != object.id()
             && other.posting().is_some_and(|posting| are_twins(&own, &posting))
-            && is_before(other, object)
+            && is_before(*other, object)
     };
-    others.filter(is_first).min_by_key(|other| (other.payer().customer.is_none(), other.id().uuid()))
+    others.filter(is_first).min_by_key(|other| (other.payer().customer.is_none(), other.id().uuid())).cloned()
 }
 
 /// Why a person has to look at the twin of this object.

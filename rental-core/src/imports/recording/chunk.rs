@@ -33,8 +33,9 @@ struct Chunk<'r, T, R> {
     new: Vec<T>,
     /// The transponders and plates that its new and changed objects name.
     named: HashSet<Marked>,
-    /// The rows near which a posting of their vehicle is recorded.
+    /// The rows near which a posting of their vehicle is recorded, and those postings.
     near: HashSet<u64>,
+    postings: twins::Near<T>,
     /// The identities of recorded objects that differ from those of these rows in leading zeros only.
     respelled: HashMap<u64, Key>,
     /// The messages of the rows that a person should look at for another reason, such as a probable second posting.
@@ -77,6 +78,7 @@ impl<T: Importable> Recorder<'_, T> {
 
     async fn try_once(&mut self, rows: &[(u64, T::Row)], unreadable: &mut Unreadable) -> Result<Tried, Error> {
         self.limit_holders();
+        let objects = self.objects(rows, unreadable).await?;
         let mut chunk = Chunk {
             batch: Batch::default(),
             outcomes: Vec::with_capacity(CHUNK),
@@ -85,20 +87,23 @@ impl<T: Importable> Recorder<'_, T> {
             rows: HashMap::with_capacity(CHUNK),
             new: Vec::new(),
             named: HashSet::new(),
-            near: self.near(rows, unreadable).await?,
-            respelled: self.respelled(rows).await?,
+            near: self.near(&objects).await?,
+            postings: twins::Near::default(),
+            respelled: self.respelled(&objects).await?,
             review: Vec::new(),
             told_by_day: Vec::new(),
             seen: Vec::new(),
         };
         let mut taken = 0;
+        let mut objects = objects.into_iter();
         for (number, row) in rows {
             if let Some(damage) = unreadable.get(number) {
                 chunk.outcomes.push((*number, RowOutcome::beside_damage(damage), row.sum()));
                 taken += 1;
                 continue;
             }
-            match self.add(*number, row, &mut chunk).await {
+            let Some((_, object)) = objects.next() else { break };
+            match self.add(*number, row, object, &mut chunk).await {
                 Ok(true) => taken += 1,
                 Ok(false) => break,
                 // The batch may already have writes of this row, so it is built again without the row.
@@ -125,36 +130,39 @@ impl<T: Importable> Recorder<'_, T> {
         Ok(Tried::Recorded(taken))
     }
 
-    /// The numbers of the rows near which a posting of their vehicle is recorded, by one call of the store for all of them.
-    async fn near(&mut self, rows: &[(u64, T::Row)], unreadable: &mut Unreadable) -> Result<HashSet<u64>, Error> {
-        let (mut numbers, mut scans) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
+    /// The objects of the rows that can be read, with their vehicles and the numbers of the rows.
+    async fn objects(&mut self, rows: &[(u64, T::Row)], unreadable: &mut Unreadable) -> Result<Vec<(u64, T)>, Error> {
+        let mut objects = Vec::with_capacity(rows.len());
         for (number, row) in rows {
             if unreadable.contains_key(number) {
                 continue;
             }
-            let object = self.object_with(row, self.first);
-            let object = match self.with_vehicle(object).await {
+            match self.with_vehicle(self.object(row)).await {
                 Err(Error::Damaged(damage)) => {
                     unreadable.insert(*number, *damage);
-                    continue;
                 }
-                object => object?,
-            };
-            if let Some(span) = twins::entries_near(self.organization.id, &object) {
-                numbers.push(*number);
-                scans.push((span, 1));
+                object => objects.push((*number, object?)),
             }
         }
+        Ok(objects)
+    }
+
+    /// The numbers of the rows near which a posting of their vehicle is recorded, by one call of the store for all of them.
+    async fn near(&self, objects: &[(u64, T)]) -> Result<HashSet<u64>, Error> {
+        let near = |(number, object): &(u64, T)| {
+            twins::entries_near(self.organization.id, object).map(|span| (*number, (span, 1)))
+        };
+        let (numbers, scans): (Vec<u64>, Vec<_>) = objects.iter().filter_map(near).unzip();
         let found = self.store.scan_each(&scans).await?;
         let near = numbers.into_iter().zip(found).filter(|(_, entries)| !entries.is_empty());
         Ok(near.map(|(number, _)| number).collect())
     }
 
     /// Which rows have the number of a recorded object but for leading zeros, by one call of the store for all of them.
-    async fn respelled(&self, rows: &[(u64, T::Row)]) -> Result<HashMap<u64, Key>, Error> {
+    async fn respelled(&self, objects: &[(u64, T)]) -> Result<HashMap<u64, Key>, Error> {
         let (mut numbers, mut places) = (Vec::new(), Vec::new());
-        for (number, row) in rows {
-            let others = self.respellings(&self.object_with(row, self.first));
+        for (number, object) in objects {
+            let others = self.respellings(object);
             numbers.extend(std::iter::repeat_n(*number, others.len()));
             places.extend(others);
         }
@@ -208,8 +216,13 @@ impl<T: Importable> Recorder<'_, T> {
 
     /// Adds one row to a chunk. Returns `false` when the row changes an object of the same chunk and so belongs into the
     /// next transaction.
-    async fn add<'r>(&mut self, number: u64, row: &'r T::Row, chunk: &mut Chunk<'r, T, T::Row>) -> Result<bool, Error> {
-        let object = self.object(row);
+    async fn add<'r>(
+        &mut self,
+        number: u64,
+        row: &'r T::Row,
+        object: T,
+        chunk: &mut Chunk<'r, T, T::Row>,
+    ) -> Result<bool, Error> {
         let Some(identity) = object.identity() else {
             let why = "has neither a transaction number nor a time, so it could not be told from others";
             chunk.outcomes.push((number, RowOutcome::Invalid(why.into()), row.sum()));
@@ -217,7 +230,6 @@ impl<T: Importable> Recorder<'_, T> {
         };
         let key = self.identity_key(&identity);
         let stated = T::stated_amount(row);
-        let object = self.with_vehicle(object).await?;
         // A wrong row is not remembered: the next rows are compared with the one that was recorded.
         let earlier = chunk.rows.get(&key).copied();
         let claim = if earlier.is_none() { self.claim(&key).await? } else { None };
@@ -319,8 +331,8 @@ impl<T: Importable> Recorder<'_, T> {
             chunk.review.push((number, future_message(&object)));
         }
         let first = match chunk.near.contains(&number) {
-            true => twins::first_twin(self.store, self.organization.id, &object, &chunk.new).await?,
-            false => twins::first_among(&object, chunk.new.iter().cloned()),
+            true => chunk.postings.first_twin(self.store, self.organization.id, &object, &chunk.new).await?,
+            false => twins::first_among(&object, chunk.new.iter()),
         };
         if let Some(first) = first {
             let reason = twins::reason(&first);

@@ -187,11 +187,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
 
     /// Creates the object of a row, with a new id.
     pub(super) fn object(&self, row: &T::Row) -> T {
-        self.object_with(row, self.edge.new_id())
-    }
-
-    /// The same with this id.
-    pub(super) fn object_with(&self, row: &T::Row, uuid: Uuid) -> T {
+        let uuid = self.edge.new_id();
         let (id, created_at) = (Id::from_uuid(uuid), operations::created_at(uuid, self.edge.now()));
         let issuer = &self.issuer;
         T::from_row(row, &NewObject { id, created_at, organization: self.organization, issuer })
