@@ -65,6 +65,8 @@ pub(crate) struct Held {
     pub(crate) responses: Arc<Share>,
     /// Its processor time.
     pub(crate) account: Account,
+    /// Held by the read of many objects that it has in progress.
+    pub(crate) heavy: tokio::sync::Mutex<()>,
 }
 
 struct Seen {

@@ -56,6 +56,8 @@ impl Limits {
 pub(crate) struct Tenant {
     /// The state of the limit of its requests at this server.
     pub(crate) bucket: Bucket,
+    /// The same of its calendar URLs, which need no key.
+    pub(crate) calendars: Bucket,
     objects: AtomicI64,
     bytes: AtomicI64,
 }

@@ -2,6 +2,7 @@
 
 mod availability;
 mod calendar_feeds;
+mod heavy;
 mod me;
 mod request_rate;
 mod review;
@@ -182,9 +183,7 @@ impl Keyed<'_> {
         let target = (store, &**organization, self.collection);
         let handled = match self.action {
             // A file answers a read at once, so reads of it are never in progress together.
-            Action::List | Action::Get | Action::Availability | Action::Calendar | Action::Review
-                if app.store.is_shared() =>
-            {
+            Action::List | Action::Get if app.store.is_shared() => {
                 Box::pin(async {
                     let _part = admit(app, pass).await?;
                     match self.action {
@@ -192,9 +191,6 @@ impl Keyed<'_> {
                             let order = (spec, self.collection.rising);
                             list_ordered((app, store), organization.id, order, call).await
                         }
-                        Action::Availability => availability::available((app, store), organization, call).await,
-                        Action::Calendar => availability::calendar(store, organization, self.id, call).await,
-                        Action::Review => review::shown((app, store), organization, spec, call).await,
                         _ => get(store, organization.id, spec, self.id, call).await,
                     }
                 })
@@ -204,9 +200,19 @@ impl Keyed<'_> {
             Action::Get => get(store, organization.id, spec, self.id, call).await,
             Action::Me => me::reply(app, call, pass),
             // Boxed as writes are.
-            Action::Availability => Box::pin(availability::available((app, store), organization, call)).await,
-            Action::Calendar => Box::pin(availability::calendar(store, organization, self.id, call)).await,
-            Action::Review => Box::pin(review::shown((app, store), organization, spec, call)).await,
+            Action::Availability | Action::Calendar | Action::Review => {
+                Box::pin(async {
+                    let _one = pass.held.heavy.lock().await;
+                    let _part = if app.store.is_shared() { Some(admit(app, pass).await?) } else { None };
+                    let store = &heavy::Yielding(store);
+                    match self.action {
+                        Action::Availability => availability::available((app, store), organization, call).await,
+                        Action::Calendar => availability::calendar(store, organization, self.id, call).await,
+                        _ => review::shown((app, store), organization, spec, call).await,
+                    }
+                })
+                .await
+            }
             Action::Feed(FeedAction::Show) => Box::pin(vehicle_feed::show(store, organization, self.id, call)).await,
             // Writes are boxed, so that the future of a read stays small.
             Action::Create | Action::Update | Action::Feed(_) => {

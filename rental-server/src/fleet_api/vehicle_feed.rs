@@ -132,10 +132,10 @@ async fn calendar(request: Request<'_, Open>) -> Handled {
         Err(error @ Error::NotFound { .. }) => return Err(noted(app, call, error.into())),
         Err(error) => return Err(error.into()),
     };
-    // Calendar programs share the limit of the organization's keys.
+    // The limit of the organization's keys, counted apart: who knows a URL takes nothing from the keys.
     if let Some(limit) = request_limit(&organization, &app.tenants.defaults)
         && let RateLimitStatus { allowed: false, wait_secs: retry_after, .. } =
-            limit.take(&app.tenants.of(organization.id).bucket, app.nanos_since_start())
+            limit.take(&app.tenants.of(organization.id).calendars, app.nanos_since_start())
     {
         app.tenants.refused("requests");
         return Err(Problem::TooManyRequests { whose: "of this organization", retry_after });

@@ -209,7 +209,7 @@ fn an_address_that_guesses_tokens_is_refused_and_a_real_one_works() {
 }
 
 #[test]
-fn readers_of_calendars_share_the_limit_of_the_organization() {
+fn readers_of_calendars_have_a_limit_and_take_nothing_from_the_keys() {
     let server = Server::start(&[]);
     let organization = server.organization();
     let path = feed_of(&organization, &organization.vehicle(json!({})));
@@ -218,4 +218,5 @@ fn readers_of_calendars_share_the_limit_of_the_organization() {
     let refused = (0..8).map(|_| read(&organization, &path)).find(|reply| reply.status == 429).expect("a limit");
     refused.error(429, "rate_limit_error", "rate_limited");
     assert!(refused.header("retry-after").is_some());
+    assert_eq!(organization.get("/v1/vehicles").status, 200);
 }
