@@ -26,7 +26,7 @@ use rental_core::{
     },
     rows::key,
     store::{Answer, Batch, Commit, Key, Order, Prior, Record, Scanned, Span, Store, Write, all_sound, memory::Memory},
-    value::{Money, Name, OrganizationId, Sum, Text, Timestamp},
+    value::{Money, Name, OrganizationId, SignedMoney, Text, Timestamp},
 };
 use sha2::{Digest as _, Sha256};
 use std::{
@@ -177,7 +177,7 @@ fn shown(store: &Memory) -> BTreeMap<String, String> {
 
 fn adds_up(counts: &Counts, rows: usize) {
     let amounts = counts.amounts.clone();
-    let mut total = Sum::default();
+    let mut total = SignedMoney::default();
     [amounts.created, amounts.updated, amounts.duplicates, amounts.skipped, amounts.invalid]
         .into_iter()
         .for_each(|sum| total += sum);

@@ -7,7 +7,7 @@ use crate::{
         violation::Violation,
     },
     store::DamagedRow,
-    value::Sum,
+    value::SignedMoney,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -67,24 +67,24 @@ pub struct RowError {
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Amounts {
     /// All rows.
-    pub received: Sum,
+    pub received: SignedMoney,
     /// Rows that created an object.
-    pub created: Sum,
+    pub created: SignedMoney,
     /// Rows that changed an object: what the rows state, not by how much the objects changed.
-    pub updated: Sum,
+    pub updated: SignedMoney,
     /// Rows that changed nothing, because their objects exist.
-    pub duplicates: Sum,
+    pub duplicates: SignedMoney,
     /// Rows that are no tolls or violations, such as payments and fees.
-    pub skipped: Sum,
+    pub skipped: SignedMoney,
     /// Rows that cannot be recorded.
-    pub invalid: Sum,
+    pub invalid: SignedMoney,
     /// Rows that created an object whose vehicle was found.
-    pub matched: Sum,
+    pub matched: SignedMoney,
 }
 
 impl Amounts {
     /// Adds the amount of a row with this outcome.
-    fn add(&mut self, outcome: &RowOutcome, amount: Sum) {
+    fn add(&mut self, outcome: &RowOutcome, amount: SignedMoney) {
         self.received += amount;
         *match outcome {
             RowOutcome::Created => &mut self.created,
@@ -138,7 +138,7 @@ impl Counts {
     }
 
     /// Counts one row with its amount, which is 0 when it cannot be read.
-    pub fn add(&mut self, row: u64, outcome: RowOutcome, amount: Sum) {
+    pub fn add(&mut self, row: u64, outcome: RowOutcome, amount: SignedMoney) {
         self.received += 1;
         self.amounts.add(&outcome, amount);
         *match outcome {
@@ -154,7 +154,7 @@ impl Counts {
     }
 
     /// Counts one object of an export with its amount, if it has one, and the plural of its resource.
-    pub(crate) fn add_object(&mut self, row: u64, outcome: RowOutcome, amount: Option<(&'static str, Sum)>) {
+    pub(crate) fn add_object(&mut self, row: u64, outcome: RowOutcome, amount: Option<(&'static str, SignedMoney)>) {
         if let Some((sums, amount)) =
             amount.and_then(|(of, amount)| Some((self.amounts_by_resource.get_mut(of)?, amount)))
         {
@@ -164,7 +164,7 @@ impl Counts {
     }
 
     /// Counts the amount of a new object whose vehicle was found.
-    pub(crate) fn add_matched(&mut self, amount: Sum) {
+    pub(crate) fn add_matched(&mut self, amount: SignedMoney) {
         self.matched += 1;
         self.amounts.matched += amount;
     }

@@ -41,7 +41,7 @@ pub use kinds::{
     EventId, InvoiceId, LeadId, OperatorId, OrganizationId, RentalId, ServerId, TaskId, TollId, VehicleId, ViolationId,
 };
 pub use members::Members;
-pub use money::{Currency, Money, Sum};
+pub use money::{Currency, Money, SignedMoney};
 pub use percent::Percent;
 pub use plate::Plate;
 pub(crate) use plate::{same_tag, tag_and_no_plate, tag_digits, tag_number, tag_serial};

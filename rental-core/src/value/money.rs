@@ -1,8 +1,8 @@
 //! Amounts of money: exact decimals in a currency's own precision.
 
-mod sum;
+mod signed;
 
-pub use sum::Sum;
+pub use signed::SignedMoney;
 
 use super::written::read_text;
 use crate::value::{Decimal, DecimalError};

@@ -26,7 +26,7 @@ use crate::{
     },
     tasks::erasing::{begin_listed, look_for_names, names_of},
     upgrade::{Billed, Members},
-    value::{CustomerId, Id, OrganizationId, Sum},
+    value::{CustomerId, Id, OrganizationId, SignedMoney},
 };
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -160,7 +160,7 @@ impl<'a> Importer<'a> {
                 }
                 Err(why) => RowOutcome::Invalid(why),
             };
-            self.counts.add(row, outcome, Sum::default());
+            self.counts.add(row, outcome, SignedMoney::default());
             return Ok(());
         }
         match object::parse(line, self.source, self.organization, self.edge.now()) {

@@ -12,7 +12,7 @@ use crate::{
         toll::Toll, violation::Violation,
     },
     schema::{Fields, ResourceSpec},
-    value::{Currency, FromField, Money, OrganizationId, Sum, Text, Timestamp},
+    value::{Currency, FromField, Money, OrganizationId, SignedMoney, Text, Timestamp},
 };
 use bytes::Bytes;
 use serde::Deserialize;
@@ -37,7 +37,7 @@ pub(super) struct ParsedLine {
 }
 
 /// What an object charges or credits, with the plural of its resource.
-pub(super) type Amount = Option<(&'static str, Sum)>;
+pub(super) type Amount = Option<(&'static str, SignedMoney)>;
 
 /// Reads what the object of a line charges or credits, also when the line is otherwise wrong; `None` when it has no such amount, or
 /// none that can be read.
@@ -62,7 +62,7 @@ pub(super) fn amount(line: &[u8], target: &Organization) -> Amount {
     ];
     let (spec, text) = all.into_iter().find(|(spec, _)| spec.object == of.object)?;
     let money = Money::parse(text?.get(), target.default_currency.digits()).ok()?;
-    Some((spec.plural, Sum::from(money)))
+    Some((spec.plural, SignedMoney::from(money)))
 }
 
 /// The fields that several resources have.

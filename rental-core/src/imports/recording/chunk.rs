@@ -12,7 +12,7 @@ use crate::{
     resources::{Payer, parse},
     rows::{claim, recheck::Marked},
     store::{Batch, DamagedRow, Key, get_one},
-    value::{Money, Sum},
+    value::{Money, SignedMoney},
 };
 use std::collections::{HashMap, HashSet};
 
@@ -22,9 +22,9 @@ const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
 /// The rows of one transaction: its batch, and the outcomes that are counted after its commit.
 struct Chunk<'r, T, R> {
     batch: Batch,
-    outcomes: Vec<(u64, RowOutcome, Sum)>,
+    outcomes: Vec<(u64, RowOutcome, SignedMoney)>,
     /// The amounts of the new objects whose vehicles were found.
-    matched: Vec<Sum>,
+    matched: Vec<SignedMoney>,
     /// The rows without plate and transponder.
     unidentified: Vec<u64>,
     /// The rows of the chunk, by the key of their identity.

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     request::body::{did_you_mean, shorten},
-    value::Sum,
+    value::SignedMoney,
 };
 use std::{io::Read, marker::PhantomData};
 
@@ -59,7 +59,7 @@ impl<R: Read, T: StatementRow> Iterator for Reader<R, T> {
             self.ended = !matches!(record, Ok(Some(_)));
             let row = record.transpose()?.and_then(|(number, fields)| match fields {
                 Ok(fields) => Ok(read(&mut self.plan, number, &fields)?.map(|row| (number, row))),
-                Err(why) => Ok(Some((number, Row::Invalid(why, Sum::default())))),
+                Err(why) => Ok(Some((number, Row::Invalid(why, SignedMoney::default())))),
             });
             self.ended |= row.is_err();
             if let Some(row) = row.transpose() {
@@ -118,7 +118,7 @@ fn read<T: StatementRow>(plan: &mut Plan, line: u64, fields: &[&str]) -> Result<
         true => Row::read(&values),
         false => Row::Invalid(
             format!("has {found} fields where the header names {expected} columns; is a quotation mark missing?"),
-            Sum::default(),
+            SignedMoney::default(),
         ),
     };
     let Some(header) = plan.header.filter(|_| !plan.strict && !matches!(row, Row::Record(_))) else {
@@ -126,7 +126,7 @@ fn read<T: StatementRow>(plan: &mut Plan, line: u64, fields: &[&str]) -> Result<
         return Ok(Some(row));
     };
     Ok(match aside(T::KIND, plan, fields) {
-        Some(Aside::Title) => Some(Row::Skipped("a title, a total or a line of blanks", Sum::default())),
+        Some(Aside::Title) => Some(Row::Skipped("a title, a total or a line of blanks", SignedMoney::default())),
         Some(Aside::Header(layout)) => {
             plan.enter(layout, line, false);
             None

@@ -8,7 +8,7 @@ use super::{
     plan::Plan,
     time::{self, NoDate},
 };
-use crate::value::{Name, Sum, Text, Timestamp};
+use crate::value::{Name, SignedMoney, Text, Timestamp};
 use std::borrow::Cow;
 
 /// One row of a file.
@@ -17,12 +17,12 @@ pub enum Row<T> {
     /// A toll or violation to record.
     Record(T),
     /// A row that is no toll or violation, such as a payment or a fee. The text says why. The sum is [`StatementRow::sum`].
-    Skipped(&'static str, Sum),
+    Skipped(&'static str, SignedMoney),
     /// The header of a section whose rows are skipped. It is no row, and the sentence for the operator says why.
     Section(String),
     /// A row that cannot be recorded. The sentence for the operator says why. The sum is that of its amount, and 0 when the
     /// amount cannot be read.
-    Invalid(String, Sum),
+    Invalid(String, SignedMoney),
 }
 
 /// A parsed row of one kind of file: a reported toll or violation.
@@ -37,10 +37,10 @@ pub trait StatementRow: Clone + PartialEq + Send + Sized {
     fn read(values: &Values<'_>) -> Result<Self, NotRecorded>;
 
     /// The amount as the summary of an import counts it: of a charge above 0, of a credit or payment below 0.
-    fn sum(&self) -> Sum;
+    fn sum(&self) -> SignedMoney;
 
     /// The same amount of a record that is no such row, if it can be read.
-    fn sum_of(values: &Values<'_>) -> Option<Sum>;
+    fn sum_of(values: &Values<'_>) -> Option<SignedMoney>;
 }
 
 /// Why a record of a file is not recorded.
@@ -150,8 +150,10 @@ impl<T: StatementRow> Row<T> {
             Ok(record) => Self::Record(record),
             Err(NotRecorded::Skipped(why)) => Self::Skipped(why, sum()),
             // Its amount is that of other rows.
-            Err(NotRecorded::Total) => Self::Skipped("a total of other rows", Sum::default()),
-            Err(NotRecorded::Invalid(_)) if values.is_total() => Self::Skipped("a total of other rows", Sum::default()),
+            Err(NotRecorded::Total) => Self::Skipped("a total of other rows", SignedMoney::default()),
+            Err(NotRecorded::Invalid(_)) if values.is_total() => {
+                Self::Skipped("a total of other rows", SignedMoney::default())
+            }
             Err(NotRecorded::Invalid(why)) => Self::Invalid(why, sum()),
         }
     }

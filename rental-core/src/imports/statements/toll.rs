@@ -9,7 +9,7 @@ use super::{
     row::{NotRecorded, StatementRow, Values},
     when,
 };
-use crate::value::{Date, Money, Name, Plate, Sum, Text, Timestamp, When, Zone, tag_and_no_plate, tag_digits};
+use crate::value::{Date, Money, Name, Plate, SignedMoney, Text, Timestamp, When, Zone, tag_and_no_plate, tag_digits};
 
 /// A charge or a credit of a toll agency's statement.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,17 +69,17 @@ impl StatementRow for TollRow {
         })
     }
 
-    fn sum(&self) -> Sum {
+    fn sum(&self) -> SignedMoney {
         signed(self.amount, self.credit)
     }
 
-    fn sum_of(values: &Values<'_>) -> Option<Sum> {
+    fn sum_of(values: &Values<'_>) -> Option<SignedMoney> {
         amount(values).ok().map(|(amount, credit)| signed(amount, credit))
     }
 }
 
-fn signed(amount: Money, credit: bool) -> Sum {
-    if credit { -Sum::from(amount) } else { amount.into() }
+fn signed(amount: Money, credit: bool) -> SignedMoney {
+    if credit { -SignedMoney::from(amount) } else { amount.into() }
 }
 
 /// Skips rows whose type says that they are no tolls.

@@ -7,7 +7,7 @@ use super::{
     row::{NotRecorded, StatementRow, Values},
     time, when,
 };
-use crate::value::{Date, Money, Name, Sum, Text, Timestamp, When, Zone};
+use crate::value::{Date, Money, Name, SignedMoney, Text, Timestamp, When, Zone};
 
 /// A violation that a list reports.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,15 +81,15 @@ impl StatementRow for ViolationRow {
         Ok(row)
     }
 
-    fn sum(&self) -> Sum {
+    fn sum(&self) -> SignedMoney {
         self.amount_due.into()
     }
 
-    fn sum_of(values: &Values<'_>) -> Option<Sum> {
+    fn sum_of(values: &Values<'_>) -> Option<SignedMoney> {
         let of = |field| money(values, field).ok();
         let parts =
             [of(Field::Fine)?, of(Field::Penalty)?, of(Field::Interest)?, of(Field::Reduction)?, of(Field::Payment)?];
-        of(Field::AmountDue)?.or_else(|| due(parts)).map(Sum::from)
+        of(Field::AmountDue)?.or_else(|| due(parts)).map(SignedMoney::from)
     }
 }
 

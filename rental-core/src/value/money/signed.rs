@@ -9,15 +9,15 @@ use std::ops::{AddAssign, Neg};
 ///
 /// Stored in ten-thousandths. A file of any size that is accepted stays far below the largest value.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Sum(i128);
+pub struct SignedMoney(i128);
 
-impl From<Money> for Sum {
+impl From<Money> for SignedMoney {
     fn from(money: Money) -> Self {
         Self(money.0.into())
     }
 }
 
-impl Neg for Sum {
+impl Neg for SignedMoney {
     type Output = Self;
 
     fn neg(self) -> Self {
@@ -25,13 +25,13 @@ impl Neg for Sum {
     }
 }
 
-impl AddAssign for Sum {
+impl AddAssign for SignedMoney {
     fn add_assign(&mut self, other: Self) {
         self.0 = self.0.saturating_add(other.0);
     }
 }
 
-impl std::fmt::Display for Sum {
+impl std::fmt::Display for SignedMoney {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (units, unit) = (self.0.unsigned_abs(), u128::from(UNIT.unsigned_abs()));
         let sign = if self.0 < 0 { "-" } else { "" };
@@ -41,7 +41,7 @@ impl std::fmt::Display for Sum {
     }
 }
 
-impl Serialize for Sum {
+impl Serialize for SignedMoney {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         RawValue::from_string(self.to_string()).map_err(S::Error::custom)?.serialize(serializer)
     }
@@ -61,9 +61,9 @@ mod tests {
             (&[], "0"),
             (&["-0.0001"], "-0.0001"),
         ] {
-            let mut sum = Sum::default();
+            let mut sum = SignedMoney::default();
             for amount in amounts {
-                let money = Sum::from(Money::parse(amount.trim_start_matches('-'), 4).unwrap());
+                let money = SignedMoney::from(Money::parse(amount.trim_start_matches('-'), 4).unwrap());
                 sum += if amount.starts_with('-') { -money } else { money };
             }
             assert_eq!(serde_json::to_string(&sum).unwrap(), expected, "{amounts:?}");
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn many_of_the_largest_amounts_add_up() {
-        let mut sum = Sum::default();
+        let mut sum = SignedMoney::default();
         for _ in 0..20_000 {
             sum += Money::MAX.into();
         }
