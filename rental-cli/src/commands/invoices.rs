@@ -40,6 +40,7 @@ fn command() -> Command {
     let create = [
         "rental-cli invoices create --customer ada@example.com --line 'Extra cleaning=12.50'",
         "rental-cli invoices create --customer ada@example.com --line '4 nights=358' --line toll:61231234567",
+        "rental-cli invoices create --customer ada@example.com --line Ride=100 --line Discount=-10",
         "rental-cli invoices create --rental B1001 --with-tolls --with-violations",
         "rental-cli invoices create --customer ada@example.com --with-tolls",
     ];
@@ -174,7 +175,7 @@ fn create_command(examples: &[&str]) -> Command {
             .mut_arg(name, |arg| arg.required(false).required_unless_present_any(["with_tolls", "with_violations"]));
     }
     command = command.mut_arg("lines", |arg| {
-        arg.help("What is billed; repeatable. toll:, violation: and rental: bill an object, all that is left of it or the amount; any other text is a line of its own")
+        arg.help("What is billed; repeatable. toll:, violation: and rental: bill an object, all that is left of it or the amount; any other text is a line of its own, with a negative amount a discount")
     });
     command.arg(with("with_tolls", "with-tolls", "tolls")).arg(with("with_violations", "with-violations", "violations"))
 }

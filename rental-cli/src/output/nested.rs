@@ -41,8 +41,9 @@ fn at_level(level: usize, json: &str, clock: Clock, currency: Option<&str>) -> O
 }
 
 fn shown(name: &str, value: &str, clock: Clock, currency: Option<&str>) -> String {
-    let is_amount =
-        ["amount", "price", "total", "tax", "fee"].iter().any(|word| name.split('_').any(|part| part == *word));
+    let is_amount = ["amount", "discount", "price", "total", "tax", "fee"]
+        .iter()
+        .any(|word| name.split('_').any(|part| part == *word));
     match Timestamp::parse(value) {
         Some(time) => clock.long(time),
         None if is_amount => amount(value, currency),

@@ -45,9 +45,7 @@ pub(super) async fn read(
         for record in notes.into_iter().flatten() {
             let note: CreditNote = parse(&record.key, &record.value)?;
             let own = note.lines.iter().filter(|line| line.rebill != Some(true) && line.bills(id));
-            let sum =
-                own.fold(bills.credited, |sum, line| sum.plus(line.amount.unwrap_or_default()).unwrap_or(Money::MAX));
-            bills.credited = sum;
+            bills.credited = own.fold(bills.credited, |sum, line| sum.plus(line.gross()).unwrap_or(Money::MAX));
         }
         bills.voidable = invoice.status == Some(InvoiceStatus::Open) && invoice.credit_note_ids.is_empty();
         bills.last = invoice.invoice_number;

@@ -44,7 +44,7 @@ impl Intent for Settle<'_> {
             let entries = match self.how {
                 Settlement::Paid(_) => Vec::new(),
                 Settlement::Void => {
-                    let entry = |line: &Line| AccountEntry::Voided(invoice.id, line.amount.unwrap_or_default());
+                    let entry = |line: &Line| AccountEntry::Voided(invoice.id, line.billed());
                     invoice.lines.iter().map(|line| (line, entry(line))).collect()
                 }
             };

@@ -1,6 +1,6 @@
 //! Credit notes: what an operator takes back of an issued invoice, and the refund of it.
 //!
-//! A credit note names lines of one invoice, and never credits more of a line than it billed. What it credits can be billed
+//! A credit note names lines of one invoice, and never credits more of a line than it billed less its part of the discounts. What it credits can be billed
 //! again when it says so: the toll of a wrong renter, but not a kindness.
 
 mod refund;
@@ -13,7 +13,7 @@ use crate::{
         Change, Create, Object, Outcome, Portable, Resource, RuleContext, Series, Source, effects,
         event::EventType,
         fields,
-        invoice::{Invoice, InvoiceStatus, Line},
+        invoice::{Creditable, Invoice, InvoiceStatus},
         parse,
         source::AccountEntry,
     },
@@ -28,7 +28,6 @@ use crate::{
     },
 };
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 use uuid::Uuid;
 
 /// The example of the lines in the documentation.
@@ -120,13 +119,16 @@ pub const SPEC: ResourceSpec = ResourceSpec {
 };
 
 fields! {
-    /// One line of a credit note. A request has the first, and may have amount and rebill.
+    /// One line of a credit note. A request has the first, and may have amount and rebill. `discount` is stored for invoices with
+    /// discounts only.
     #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
     #[expect(missing_docs, reason = "the names say it")]
     pub struct CreditLine {
         pub line: u32,
         pub description: Option<Name>,
         pub amount: Option<Money>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub discount: Option<Money>,
         pub rebill: Option<bool>,
         pub rental_id: Option<RentalId>,
         pub toll_id: Option<TollId>,
@@ -199,9 +201,9 @@ impl Create for CreditNote {
                 invoice.total.unwrap_or_default()
             )));
         }
-        let credited = credited(&invoice, context)?;
+        let billed = creditable(&invoice, context)?;
         if self.lines.is_empty() {
-            self.lines = rest(&invoice, &credited);
+            self.lines = rest(&billed);
         }
         if self.lines.is_empty() {
             let (all, total) = (invoice.amount_credited, invoice.total.unwrap_or_default());
@@ -212,13 +214,13 @@ impl Create for CreditNote {
         let mut errors = FieldErrors::default();
         for at in 0..self.lines.len() {
             let twice = self.lines.iter().take(at).any(|other| other.line == self.lines[at].line);
-            errors.extend(self.lines[at].complete(at, self.rebill, twice, &invoice, &credited).err());
+            errors.extend(self.lines[at].complete(at, self.rebill, twice, &invoice, &billed).err());
         }
         errors.or(())?;
         for line in self.lines.iter_mut().filter(|line| line.rebill.is_none()) {
             line.rebill = Some(line.credits_excess(context)?);
         }
-        let before = credited.values().try_fold(Money::default(), |sum, amount| sum.plus(*amount));
+        let before = billed.iter().try_fold(Money::default(), |sum, line| sum.plus(line.credited));
         self.compute_total(&invoice, before.unwrap_or(Money::MAX)).ok_or_else(|| Error::too_large("lines"))?;
         self.credit_note_number = Some(NUMBERS.text(context.number));
         self.invoice_number = invoice.invoice_number;
@@ -233,7 +235,7 @@ impl Create for CreditNote {
         for line in &self.lines {
             let found = usize::try_from(line.line).ok().and_then(|at| context.references.get(&source_place(at)));
             let (Some(source), Some(record)) = (line.source(), found) else { continue };
-            let (amount, credited) = (line.amount.unwrap_or_default(), context.credited(source.id()));
+            let (amount, credited) = (line.gross(), context.credited(source.id()));
             let (entry, credited) = match line.rebill {
                 Some(true) => (AccountEntry::Credited(amount), credited),
                 // It can leave the review.
@@ -263,15 +265,16 @@ fn invoice(context: &RuleContext<'_>) -> Result<Invoice, Error> {
     context.reference::<Invoice>("invoice_id")?.ok_or_else(missing)
 }
 
-/// What is credited of each line of the invoice so far, by its place.
-fn credited(invoice: &Invoice, context: &RuleContext<'_>) -> Result<HashMap<u32, Money>, Error> {
-    let (mut by_line, mut sum) = (HashMap::new(), Money::default());
+/// What can be credited of each line of the invoice, and what is credited so far.
+fn creditable(invoice: &Invoice, context: &RuleContext<'_>) -> Result<Vec<Creditable>, Error> {
+    let (mut lines, mut sum) = (invoice.creditable(), Money::default());
     for at in 0..invoice.credit_note_ids.len() {
         let Some(note) = context.reference::<CreditNote>(&note_place(at))? else { continue };
         sum = sum.plus(note.total.unwrap_or_default()).unwrap_or(Money::MAX);
         for line in note.lines {
-            let entry = by_line.entry(line.line).or_insert_with(Money::default);
-            *entry = entry.plus(line.amount.unwrap_or_default()).unwrap_or(Money::MAX);
+            if let Some(billed) = usize::try_from(line.line).ok().and_then(|place| lines.get_mut(place)) {
+                billed.credited = billed.credited.plus(line.amount.unwrap_or_default()).unwrap_or(Money::MAX);
+            }
         }
     }
     if sum != invoice.amount_credited {
@@ -281,22 +284,24 @@ fn credited(invoice: &Invoice, context: &RuleContext<'_>) -> Result<HashMap<u32,
              `rental-cli store check`."
         )));
     }
-    Ok(by_line)
+    Ok(lines)
 }
 
 /// The lines that credit all that is left of an invoice.
-fn rest(invoice: &Invoice, credited: &HashMap<u32, Money>) -> Vec<CreditLine> {
-    let place = |(at, line): (usize, &Line)| {
-        let at = u32::try_from(at).ok()?;
-        let left = line.amount.unwrap_or_default().minus(credited.get(&at).copied().unwrap_or_default())?;
-        (!left.is_zero()).then(|| CreditLine::whole(at))
-    };
-    invoice.lines.iter().enumerate().filter_map(place).collect()
+fn rest(billed: &[Creditable]) -> Vec<CreditLine> {
+    let left = (0..).zip(billed).filter(|(_, line)| !line.left().is_zero());
+    left.map(|(at, _)| CreditLine::whole(at)).collect()
 }
 
 impl CreditLine {
     fn whole(line: u32) -> Self {
-        Self { line, description: None, amount: None, rebill: None, rental_id: None, toll_id: None, violation_id: None }
+        let (rental_id, toll_id, violation_id) = (None, None, None);
+        Self { line, description: None, amount: None, discount: None, rebill: None, rental_id, toll_id, violation_id }
+    }
+
+    /// So much of what the line billed is taken back: the amount, and the part of the discounts that goes with it.
+    pub(crate) fn gross(&self) -> Money {
+        self.amount.unwrap_or_default().plus(self.discount.unwrap_or_default()).unwrap_or(Money::MAX)
     }
 
     /// What the line of the invoice bills.
@@ -317,10 +322,11 @@ impl CreditLine {
         rebill: bool,
         twice: bool,
         invoice: &Invoice,
-        credited: &HashMap<u32, Money>,
+        billed: &[Creditable],
     ) -> Result<(), FieldError> {
         let wrong = |member: &str, code, rule: &str| FieldError::new(&format!("lines[{at}].{member}"), code, rule);
-        let Some(line) = usize::try_from(self.line).ok().and_then(|place| invoice.lines.get(place)) else {
+        let place = usize::try_from(self.line).unwrap_or(usize::MAX);
+        let (Some(line), Some(credit)) = (invoice.lines.get(place), billed.get(place)) else {
             let (count, last) = (invoice.lines.len(), invoice.lines.len().saturating_sub(1));
             let rule = format!("must be 0 to {last}: the invoice has {count} lines, and the first one is 0");
             return Err(wrong("line", FieldCode::Invalid, &rule));
@@ -328,19 +334,27 @@ impl CreditLine {
         if twice {
             return Err(wrong("line", FieldCode::Duplicate, "is a line that another line of this credit note credits"));
         }
-        let billed = line.amount.unwrap_or_default();
-        let before = credited.get(&self.line).copied().unwrap_or_default();
-        let left = billed.minus(before).unwrap_or_default();
+        let Creditable { billed, discount, credited } = *credit;
+        if let Some(amount) = line.amount.filter(|amount| !amount.below_zero().is_zero()) {
+            let rule =
+                format!("is a discount of {amount}, which lowers what can be credited of the other lines: name those");
+            return Err(wrong("line", FieldCode::Invalid, &rule));
+        }
+        let left = credit.left();
         let amount = self.amount.unwrap_or(left);
         if amount > left || left.is_zero() {
-            let rule =
-                format!("must be at most {left}: line {} billed {billed}, and {before} is credited already", self.line);
+            let less = if discount.is_zero() { String::new() } else { format!(" less {discount} of the discounts") };
+            let line = self.line;
+            let rule = format!(
+                "must be at most {left}: line {line} billed {billed}{less}, and {credited} is credited already"
+            );
             return Err(wrong("amount", FieldCode::Invalid, &rule));
         }
         if amount.is_zero() {
             return Err(wrong("amount", FieldCode::Invalid, "must be more than 0"));
         }
         self.amount = Some(amount);
+        self.discount = (!discount.is_zero()).then(|| credit.discount_with(amount, invoice.currency.digits()));
         self.description.clone_from(&line.description);
         (self.rental_id, self.toll_id, self.violation_id) = (line.rental_id, line.toll_id, line.violation_id);
         // Only what is an object of its own can be billed again.
@@ -357,16 +371,17 @@ impl CreditLine {
     fn credits_excess(&self, context: &RuleContext<'_>) -> Result<bool, Error> {
         let found = usize::try_from(self.line).ok().and_then(|at| context.references.get(&source_place(at)));
         let Some((source, record)) = self.source().zip(found) else { return Ok(false) };
-        Ok(self.amount.unwrap_or_default() <= source.billed_in_excess(record)?)
+        Ok(self.gross() <= source.billed_in_excess(record)?)
     }
 
     /// Whether this imported line can be one that credits a line of the invoice.
-    fn is_of(&self, invoice: &Invoice) -> bool {
-        let line = usize::try_from(self.line).ok().and_then(|place| invoice.lines.get(place));
-        line.is_some_and(|line| {
+    fn is_of(&self, invoice: &Invoice, billed: &[Creditable]) -> bool {
+        let place = usize::try_from(self.line).unwrap_or(usize::MAX);
+        invoice.lines.get(place).zip(billed.get(place)).is_some_and(|(line, billed)| {
             let ids = (line.rental_id, line.toll_id, line.violation_id);
-            let amount = self.amount.is_some_and(|amount| !amount.is_zero() && Some(amount) <= line.amount);
-            amount && ids == (self.rental_id, self.toll_id, self.violation_id)
+            let amount = self.amount.is_some_and(|amount| !amount.is_zero() && amount <= billed.most());
+            let discount = self.discount.unwrap_or_default() <= billed.discount;
+            amount && discount && ids == (self.rental_id, self.toll_id, self.violation_id)
         })
     }
 }
@@ -419,7 +434,7 @@ impl CreditNote {
         for line in &mut self.lines {
             if let (Some(source), Some(false) | None) = (line.source(), line.rebill) {
                 line.rebill = Some(true);
-                again.push((source, line.amount.unwrap_or_default()));
+                again.push((source, line.gross()));
             }
         }
         if !again.is_empty() {
@@ -444,8 +459,12 @@ impl Portable for CreditNote {
         let mut places: Vec<u32> = self.lines.iter().map(|line| line.line).collect();
         places.sort_unstable();
         places.dedup();
-        if places.len() != self.lines.len() || !self.lines.iter().all(|line| line.is_of(&invoice)) {
-            return refuse("lines", "must each credit another line of the invoice, at most its amount and more than 0");
+        let billed = invoice.creditable();
+        if places.len() != self.lines.len() || !self.lines.iter().all(|line| line.is_of(&invoice, &billed)) {
+            return refuse(
+                "lines",
+                "must each credit another line of the invoice, at most its amount less its part of the discounts, and more than 0",
+            );
         }
         if !self.has_right_total(&invoice) {
             let rule = "must be the sum of the lines, and the tax if it is added, and at most `amount_credited` of the invoice";

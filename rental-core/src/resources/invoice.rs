@@ -1,7 +1,9 @@
 //! Invoices (spec, Invoice). The operator creates them; the API only reads them.
 
+mod creditable;
 mod line;
 
+pub(crate) use creditable::Creditable;
 pub use line::Line;
 
 use crate::{
@@ -23,7 +25,7 @@ use crate::{
     store::Key,
     value::{
         CreditNoteId, Currency, CustomerId, Date, Email, InvoiceId, MOST_LINES, Money, Name, Percent, Phone, RentalId,
-        Text, Timestamp, words,
+        SignedMoney, Text, Timestamp, words,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -84,7 +86,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         )
         .optional()
         .fixed(),
-        field("lines", Kind::Lines, "What is billed.", INVOICE_LINES)
+        field("lines", Kind::Lines, "What is billed, less discounts: lines with a negative amount.", INVOICE_LINES)
             .sent_as("[{\"description\":\"Extra cleaning\",\"amount\":25}]")
             .required()
             .fixed()
@@ -231,6 +233,7 @@ impl Create for Invoice {
         errors.extend(tax::incomplete(self.tax_name.as_ref(), self.tax_rate, self.tax_included));
         errors.extend(self.set_due_date(context).err());
         errors.or(())?;
+        self.check_discounts()?;
         if self.tax_rate.is_some() {
             self.tax_included.get_or_insert(false);
         }
@@ -246,7 +249,7 @@ impl Create for Invoice {
         let billed = |(at, line): (usize, &Line)| {
             let (member, source) = line.source()?;
             let record = context.references.get(&format!("lines[{at}].{member}"))?.clone();
-            let entry = AccountEntry::Billed(self.id, line.amount.unwrap_or_default());
+            let entry = AccountEntry::Billed(self.id, line.billed());
             // No more is billed than it costs.
             Some(source.change(record, entry, Money::default(), context.now))
         };
@@ -261,6 +264,7 @@ impl Portable for Invoice {
         if self.lines.iter().any(|line| line.description.is_none() || line.amount.is_none()) {
             return Err(Error::field("lines", FieldCode::Missing, "must all have `description` and `amount`"));
         }
+        self.check_discounts()?;
         let mut again = self.clone();
         let is_taxed = (self.tax_name.is_some(), self.tax_included.is_some()) == (true, true);
         let fits =
@@ -322,9 +326,23 @@ impl Invoice {
         self.status == Some(InvoiceStatus::Open) && !is_credited
     }
 
-    /// The sum of the lines; `None` above [`Money::MAX`].
-    pub(crate) fn sum(&self) -> Option<Money> {
-        self.lines.iter().try_fold(Money::default(), |sum, line| sum.plus(line.amount.unwrap_or_default()))
+    /// The sum of the lines; `None` below 0, or if what they bill is above [`Money::MAX`].
+    fn sum(&self) -> Option<Money> {
+        let add = |of: fn(&Line) -> Money| self.lines.iter().try_fold(Money::default(), |sum, line| sum.plus(of(line)));
+        add(Line::billed)?.minus(add(Line::discount)?)
+    }
+
+    /// The errors of discounts that take the total below 0.
+    fn check_discounts(&self) -> Result<(), Error> {
+        let mut sum = SignedMoney::default();
+        self.lines.iter().for_each(|line| sum += line.amount.unwrap_or_default());
+        if sum.below_zero().is_zero() {
+            return Ok(());
+        }
+        let rule = format!("takes the total below 0: the lines add up to {sum}");
+        let discounts = self.lines.iter().enumerate().filter(|(_, line)| !line.discount().is_zero());
+        let wrong = discounts.map(|(at, _)| FieldError::new(&format!("lines[{at}].amount"), FieldCode::Invalid, &rule));
+        FieldErrors::from(wrong.collect::<Vec<_>>()).or(())
     }
 
     /// How it is taxed, if it is.

@@ -157,10 +157,10 @@ macro_rules! fields {
             }
         }
     };
-    ($(@)? $(#[$meta:meta])* pub struct $name:ident { $(pub $field:ident: $type:ty,)+ }) => {
+    ($(@)? $(#[$meta:meta])* pub struct $name:ident { $($(#[$on_field:meta])* pub $field:ident: $type:ty,)+ }) => {
         $(#[$meta])*
         pub struct $name {
-            $(pub $field: $type,)+
+            $($(#[$on_field])* pub $field: $type,)+
         }
 
         impl $crate::value::FromFields for $name {

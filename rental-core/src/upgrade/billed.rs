@@ -3,7 +3,7 @@
 //! agrees with itself.
 
 use super::members::Members;
-use crate::value::Money;
+use crate::value::{Money, SignedMoney};
 use serde::{Deserialize, de::DeserializeOwned};
 use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
@@ -36,7 +36,9 @@ struct Invoice {
 
 #[derive(Deserialize)]
 struct Line {
-    amount: Option<Money>,
+    amount: Option<SignedMoney>,
+    /// Of a credit note: the part of the invoice's discounts that goes with the amount.
+    discount: Option<Money>,
     rebill: Option<bool>,
     rental_id: Option<Uuid>,
     toll_id: Option<Uuid>,
@@ -46,6 +48,11 @@ struct Line {
 impl Line {
     fn source(&self) -> Option<Uuid> {
         self.rental_id.or(self.toll_id).or(self.violation_id)
+    }
+
+    /// The amount of a line that bills an object: never negative.
+    fn amount(&self) -> Money {
+        self.amount.unwrap_or_default().above_zero()
     }
 }
 
@@ -63,9 +70,10 @@ impl Billed {
             notes.push(invoice.id);
             *sum = sum.plus(invoice.total.unwrap_or_default()).unwrap_or(Money::MAX);
             for line in invoice.lines.into_iter().filter(|line| line.rebill == Some(true)) {
-                if let (Some(source), Some(amount)) = (line.source(), line.amount) {
+                if let Some(source) = line.source() {
                     let sum = self.credits.entry(source).or_default();
-                    *sum = sum.plus(amount).unwrap_or(Money::MAX);
+                    let gross = line.amount().plus(line.discount.unwrap_or_default()).unwrap_or(Money::MAX);
+                    *sum = sum.plus(gross).unwrap_or(Money::MAX);
                 }
             }
             return;
@@ -79,7 +87,7 @@ impl Billed {
         }
         for line in invoice.lines {
             if let Some(source) = line.source() {
-                self.lines.push((source, invoice.id, line.amount.unwrap_or_default()));
+                self.lines.push((source, invoice.id, line.amount()));
                 self.is_sorted = false;
             }
         }

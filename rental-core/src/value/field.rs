@@ -1,6 +1,6 @@
 //! The checked value of a field whose kind is known at run time only, and its conversion into a struct's field.
 
-use crate::value::{Currency, Date, Email, Language, Money, Name, Percent, Phone, Text, Timestamp, Zone};
+use crate::value::{Currency, Date, Email, Language, Money, Name, Percent, Phone, SignedMoney, Text, Timestamp, Zone};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use uuid::Uuid;
@@ -16,6 +16,8 @@ pub enum FieldValue {
     Integer(i64),
     /// An amount in the organization's currency.
     Money(Money),
+    /// An amount with a sign.
+    SignedMoney(SignedMoney),
     /// A percentage.
     Percent(Percent),
     /// Text without control characters.
@@ -68,6 +70,7 @@ impl Serialize for FieldValue {
             Self::Boolean(value) => value.serialize(serializer),
             Self::Integer(number) => number.serialize(serializer),
             Self::Money(amount) => amount.serialize(serializer),
+            Self::SignedMoney(amount) => amount.serialize(serializer),
             Self::Percent(rate) => rate.serialize(serializer),
             Self::Text(text) => text.serialize(serializer),
             Self::Name(name) => name.serialize(serializer),
@@ -142,6 +145,7 @@ from_variant! {
     bool: Boolean;
     i64: Integer;
     Money: Money;
+    SignedMoney: SignedMoney;
     Percent: Percent;
     Text: Text, in indexes as Text;
     Name: Name, in indexes as Text;

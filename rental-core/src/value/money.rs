@@ -30,24 +30,7 @@ impl Money {
     /// # Errors
     /// A sentence for the caller that says which rule the number breaks.
     pub fn parse(text: &str, digits: u32) -> Result<Self, String> {
-        let decimal = match Decimal::parse(text) {
-            Ok(decimal) => decimal,
-            Err(DecimalError::NotANumber) => return Err("must be a number".into()),
-            Err(DecimalError::OutOfRange) => {
-                return Err(format!("must be between 0 and {} with at most {digits} decimals", Self::MAX));
-            }
-        };
-        if decimal.coefficient < 0 {
-            return Err("must be 0 or more".into());
-        }
-        if decimal.scale > digits.min(UNIT_DIGITS) {
-            return Err(format!("has more decimals than the currency's {digits}; round it before sending"));
-        }
-        let units = decimal.coefficient * 10_i128.pow(UNIT_DIGITS - decimal.scale);
-        match i64::try_from(units) {
-            Ok(units) if units <= Self::MAX.0 => Ok(Self(units)),
-            _ => Err(format!("must be at most {}", Self::MAX)),
-        }
+        units(text, digits, 0).map(Self)
     }
 
     /// This amount times `count`; `None` above [`Money::MAX`].
@@ -69,13 +52,19 @@ impl Money {
     }
 
     /// The share `part` / `whole` of this amount, rounded half up to `digits` decimals. `part` is 0 to `whole`, and `whole` at
-    /// most 10^9.
+    /// most the units of [`Money::MAX`].
     #[must_use]
     pub(super) fn share(self, part: i128, whole: i128, digits: u32) -> Self {
         let quantum = 10_i128.pow(UNIT_DIGITS.saturating_sub(digits));
         let divisor = whole.max(1) * quantum;
         let quanta = (2 * i128::from(self.0) * part + divisor) / (2 * divisor);
         Self(i64::try_from(quanta * quantum).unwrap_or(self.0).min(Self::MAX.0))
+    }
+
+    /// This amount times `part` / `whole`, rounded half up to `digits` decimals. `part` is at most `whole`.
+    #[must_use]
+    pub fn in_proportion(self, part: Self, whole: Self, digits: u32) -> Self {
+        self.share(part.0.into(), whole.0.into(), digits)
     }
 
     /// Whether the amount has at most this many decimals.
@@ -88,6 +77,32 @@ impl Money {
     #[must_use]
     pub fn is_zero(self) -> bool {
         self.0 == 0
+    }
+}
+
+/// Parses the text of a JSON number as so many ten-thousandths, from `least` to the largest amount.
+fn units(text: &str, digits: u32, least: i64) -> Result<i64, String> {
+    let most = Money::MAX.0;
+    let shown = |units: i64| SignedMoney::of_units(units);
+    let decimal = match Decimal::parse(text) {
+        Ok(decimal) => decimal,
+        Err(DecimalError::NotANumber) => return Err("must be a number".into()),
+        Err(DecimalError::OutOfRange) => {
+            let (least, most) = (shown(least), shown(most));
+            return Err(format!("must be between {least} and {most} with at most {digits} decimals"));
+        }
+    };
+    if decimal.coefficient < 0 && least == 0 {
+        return Err("must be 0 or more".into());
+    }
+    if decimal.scale > digits.min(UNIT_DIGITS) {
+        return Err(format!("has more decimals than the currency's {digits}; round it before sending"));
+    }
+    let units = decimal.coefficient * 10_i128.pow(UNIT_DIGITS - decimal.scale);
+    match i64::try_from(units) {
+        Ok(units) if (least..=most).contains(&units) => Ok(units),
+        _ if units < 0 => Err(format!("must be at least {}", shown(least))),
+        _ => Err(format!("must be at most {}", shown(most))),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use rental_core::{
     resources::organization::InvoiceLanguage,
-    value::{Currency, Date, Money},
+    value::{Currency, Date, Money, SignedMoney},
 };
 
 const NO_BREAK_SPACE: char = '\u{a0}';
@@ -105,6 +105,15 @@ pub(super) fn number(amount: Money, digits: u32, language: InvoiceLanguage) -> S
         text.push_str(fraction);
     }
     text
+}
+
+/// An amount with a sign, without its currency.
+pub(super) fn signed_number(amount: SignedMoney, digits: u32, language: InvoiceLanguage) -> String {
+    let below = amount.below_zero();
+    if below.is_zero() {
+        return number(amount.above_zero(), digits, language);
+    }
+    format!("-{}", number(below, digits, language))
 }
 
 /// An amount with its currency: the sign of the euro and the pound, and in English of the dollar of the United States; the

@@ -93,7 +93,7 @@ impl Document {
             Row {
                 description: in_language(line.description.as_deref().unwrap_or_default(), line, words, language),
                 detail: rental.map(|rental| detail(rental, line, language)),
-                amount: formats::number(line.amount.unwrap_or_default(), invoice.currency.digits(), language),
+                amount: formats::signed_number(line.amount.unwrap_or_default(), invoice.currency.digits(), language),
             }
         };
         let mut facts =
@@ -333,7 +333,7 @@ fn lines(text: &str) -> Vec<String> {
 
 /// Vehicle, plate, dates and nights of a rental, such as `4 nights × 59.00`.
 fn detail((rental, vehicle): &(Rental, Option<Vehicle>), line: &Line, language: InvoiceLanguage) -> String {
-    let (words, amount) = (words::of(language), line.amount);
+    let words = words::of(language);
     let mut parts = Vec::new();
     if let Some(issued) = &line.vehicle {
         parts.push(issued.to_string());
@@ -347,7 +347,7 @@ fn detail((rental, vehicle): &(Rental, Option<Vehicle>), line: &Line, language: 
     if let Some(nights) = rental.rental_days.filter(|nights| *nights > 0) {
         let word = if nights == 1 { words.one_night } else { words.nights };
         let digits = rental.currency.digits();
-        let each = amount.and_then(|amount| share(amount, nights, digits));
+        let each = share(line.billed(), nights, digits);
         let each = each.map(|each| format!(" × {}", formats::number(each, digits, language))).unwrap_or_default();
         parts.push(format!("{nights} {word}{each}"));
     }

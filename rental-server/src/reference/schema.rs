@@ -266,7 +266,7 @@ fn attempt() -> Value {
 fn line() -> Value {
     let properties = json!({
         "description": {"type": "string", "maxLength": 255, "description": "What is billed."},
-        "amount": described(shapes::amount(), "Amount of the line."),
+        "amount": described(shapes::signed_amount(), "Amount of the line; negative for a discount, which bills no object."),
         "rental_id": optional_id("Rental that the line bills."),
         "toll_id": optional_id("Toll that the line bills."),
         "violation_id": optional_id("Violation that the line bills."),
@@ -286,12 +286,19 @@ fn credit_line() -> Value {
         "toll_id": optional_id("Toll that the line bills."),
         "violation_id": optional_id("Violation that the line bills."),
     });
-    object("A line of a credit note.", properties)
+    let mut schema = object("A line of a credit note.", properties);
+    let discount = "The part of the invoice's discounts that goes with the amount; only on invoices with discounts. What the line \
+                    bills can be billed again up to both together.";
+    schema["properties"]["discount"] = described(shapes::amount(), discount);
+    schema
 }
 
 /// A line of a credit note, as the operator sends it.
 fn credit_line_create() -> Value {
-    let mut amount = described(shapes::amount(), "What to credit of it. Default: all that is left of it.");
+    let mut amount = described(
+        shapes::amount(),
+        "What to credit of it: at most its amount less its part of the discounts. Default: all that is left of it.",
+    );
     amount["type"] = json!(["number", "null"]);
     json!({
         "type": "object",
@@ -308,11 +315,13 @@ fn credit_line_create() -> Value {
 
 /// The required members of a line. In words: with an `anyOf` of `required`, client generators drop the properties.
 const LINE_RULE: &str = "A line has a `description` and an `amount`, or names what it bills in one of `rental_id`, \
-    `toll_id` and `violation_id`. The server takes a missing description or amount from what the line bills.";
+    `toll_id` and `violation_id`. The server takes a missing description or amount from what the line bills. A line that names none can \
+    have a negative amount: a discount. The lines together add up to 0 or more.";
 
 /// A line of an invoice, as the operator sends it.
 fn line_create() -> Value {
-    let mut amount = described(shapes::amount(), "Amount of the line. Default: the amount of what the line bills.");
+    let what = "Amount of the line; negative, a discount, only on a line that bills no object. Default: the amount of what the line bills.";
+    let mut amount = described(shapes::signed_amount(), what);
     amount["type"] = json!(["number", "null"]);
     json!({
         "type": "object",

@@ -12,6 +12,13 @@ pub(crate) fn amount() -> Value {
     json!({"type": "number", "format": "double", "minimum": 0, "maximum": max})
 }
 
+/// An amount with a sign, as far from 0 as [`amount`].
+pub(crate) fn signed_amount() -> Value {
+    let mut schema = amount();
+    schema["minimum"] = serde_json::from_str(&format!("-{}", Money::MAX)).unwrap_or(Value::Null);
+    schema
+}
+
 /// A sum of amounts, negative where more was given back than charged.
 pub(crate) fn sum() -> Value {
     json!({"type": "number", "format": "double"})

@@ -8,6 +8,7 @@ mod billing_settings;
 mod conservation;
 mod credits;
 mod deletion;
+mod discounts;
 mod drafts;
 mod erased_in_imports;
 mod formats;

@@ -11,10 +11,11 @@ use crate::{schema::Kind, value::FieldValue};
 use serde_json::value::RawValue;
 
 /// The members of a line, in the order of its struct, and whether a POST takes them.
-const MEMBERS: [(&str, Kind, bool); 7] = [
+const MEMBERS: [(&str, Kind, bool); 8] = [
     ("line", Kind::Integer(0, MOST_LINES as i64 - 1), true),
     ("description", Kind::Name(255), false),
     ("amount", Kind::Money, true),
+    ("discount", Kind::Money, false),
     ("rebill", Kind::Boolean, true),
     ("rental_id", Kind::Reference("rental"), false),
     ("toll_id", Kind::Reference("toll"), false),

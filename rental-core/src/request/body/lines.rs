@@ -6,7 +6,10 @@ use super::{
     suggestion::{did_you_mean, shorten},
     verb::Verb,
 };
-use crate::{schema::Kind, value::FieldValue};
+use crate::{
+    schema::Kind,
+    value::{FieldValue, SignedMoney},
+};
 use serde_json::value::RawValue;
 
 /// Most lines in an invoice.
@@ -17,6 +20,10 @@ const SOURCES: [(&str, &str); 3] = [("rental_id", "rental"), ("toll_id", "toll")
 
 /// The member of a stored line that no request sets.
 const VEHICLE: &str = "vehicle";
+
+/// Why a line that names what it bills has no negative amount.
+const NO_DISCOUNT: &str = "must be 0 or more, as the line bills a rental, toll or violation: a discount is a line of its own, with a \
+                           `description` and a negative `amount`";
 
 /// The members of one line, in the order of its struct.
 type Line = Vec<(&'static str, FieldValue)>;
@@ -55,7 +62,19 @@ fn line(at: usize, raw: &RawValue, verb: Verb, digits: u32) -> Result<Line, (Str
     if sources == 0 && (find("description").is_none() || find("amount").is_none()) {
         return Err(here("must have `description` and `amount`, or name a rental, toll or violation to bill"));
     }
-    let mut line = vec![value("description", Kind::Name(255))?, value("amount", Kind::Money)?];
+    // Text and amount of their own can be a discount. What an object costs is 0 or more.
+    let amount = match find("amount") {
+        None => FieldValue::Null,
+        Some(text) => {
+            let amount = SignedMoney::parse(text, digits);
+            let amount = amount.and_then(|amount| match sources {
+                1.. if !amount.below_zero().is_zero() => Err(NO_DISCOUNT.into()),
+                _ => Ok(FieldValue::SignedMoney(amount)),
+            });
+            amount.map_err(|rule| (format!("[{at}].amount"), rule))?
+        }
+    };
+    let mut line = vec![value("description", Kind::Name(255))?, ("amount", amount)];
     for (name, object) in SOURCES {
         line.push(value(name, Kind::Reference(object))?);
     }

@@ -4,18 +4,20 @@ use crate::{
     error::{Error, FieldCode, FieldError},
     resources::{Billable, RuleContext, Source, fields, rental::Rental, toll::Toll, violation::Violation},
     value::{
-        CustomerId, FieldValue, FromField, InvoiceId, Money, Name, RentalId, Text, TollId, ViolationId, Zone, objects,
+        CustomerId, FieldValue, FromField, InvoiceId, Money, Name, RentalId, SignedMoney, Text, TollId, ViolationId,
+        Zone, objects,
     },
 };
 use serde::{Deserialize, Serialize};
 
 fields! {
-    /// One line of an invoice. Description and amount are optional in a request that bills an object, and always stored.
+    /// One line of an invoice. Description and amount are optional in a request that bills an object, and always stored. A line that
+    /// bills no object can have a negative amount: a discount.
     #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
     #[expect(missing_docs, reason = "the names say it")]
     pub struct Line {
         pub description: Option<Name>,
-        pub amount: Option<Money>,
+        pub amount: Option<SignedMoney>,
         pub rental_id: Option<RentalId>,
         pub toll_id: Option<TollId>,
         pub violation_id: Option<ViolationId>,
@@ -30,6 +32,17 @@ impl FromField for Vec<Line> {
 }
 
 impl Line {
+    /// Its amount; 0 of a discount.
+    #[must_use]
+    pub fn billed(&self) -> Money {
+        self.amount.unwrap_or_default().above_zero()
+    }
+
+    /// By how much a discount lowers the total; 0 of another line.
+    pub(super) fn discount(&self) -> Money {
+        self.amount.unwrap_or_default().below_zero()
+    }
+
     /// What it bills, and the member with its id.
     #[must_use]
     pub fn source(&self) -> Option<(&'static str, Source)> {
@@ -57,7 +70,7 @@ impl Line {
             // What was credited may have got another customer since.
             _ if customer != Some(owner) && !credited => wrong(&place, "is not attached to this customer"),
             _ if !account.contains(&invoice) => wrong(&place, "does not have this invoice in its `invoice_ids`"),
-            Some(toll) if !credited && self.amount.is_none_or(|amount| amount > toll) => {
+            Some(toll) if !credited && (self.amount.is_none() || self.billed() > toll) => {
                 wrong(&format!("lines[{at}].amount"), "must be at most that of the toll")
             }
             _ => None,
@@ -67,6 +80,7 @@ impl Line {
     /// Completes description and amount from the object that the line bills, whose customer must be that of the invoice. A
     /// fee needs a separate line.
     pub(super) fn complete(&mut self, at: usize, customer: CustomerId, context: &RuleContext<'_>) -> Result<(), Error> {
+        let wanted = self.amount.map(|_| self.billed());
         let place = |member: &str| format!("lines[{at}].{member}");
         let refuse = |member: &str, rule: &str| Err(Error::field(&place(member), FieldCode::Invalid, rule));
         let (amount, what, details) = if let Some(toll) = context.reference::<Toll>(&place("toll_id"))? {
@@ -76,7 +90,7 @@ impl Line {
             let when = moment(&toll, context.organization.time_zone);
             let read = toll.plate.as_deref().or(toll.transponder_number.as_deref());
             let parts = [Some(&*toll.agency), toll.plaza.as_deref(), when.as_deref(), read];
-            (toll.amount_to_bill(self.amount)?, "Toll", parts.into_iter().flatten().collect::<Vec<_>>().join(" "))
+            (toll.amount_to_bill(wanted)?, "Toll", parts.into_iter().flatten().collect::<Vec<_>>().join(" "))
         } else if let Some(violation) = context.reference::<Violation>(&place("violation_id"))? {
             if violation.customer_id != Some(customer) {
                 return refuse("violation_id", "is not attached to this customer; attach it first");
@@ -86,13 +100,13 @@ impl Line {
             let issued = issued.as_deref().or(violation.issue_date.as_deref());
             let parts = [Some(&*violation.summons_number), violation.violation.as_deref(), issued];
             let details = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
-            (violation.amount_to_bill(self.amount)?, "Violation", details)
+            (violation.amount_to_bill(wanted)?, "Violation", details)
         } else if let Some(rental) = context.reference::<Rental>(&place("rental_id"))? {
             if rental.customer_id != customer {
                 return refuse("rental_id", "is a rental of another customer");
             }
             let dates = rental.start_date.zip(rental.end_date).map(|(start, end)| format!("{start} to {end}"));
-            (rental.amount_to_bill(self.amount)?, "Rental", dates.unwrap_or_default())
+            (rental.amount_to_bill(wanted)?, "Rental", dates.unwrap_or_default())
         } else {
             return Ok(());
         };
@@ -104,7 +118,7 @@ impl Line {
     }
 
     fn settle(&mut self, amount: Money, what: &str, details: &str) {
-        self.amount = Some(amount);
+        self.amount = Some(amount.into());
         if self.description.is_none() {
             self.description = Name::fit(format!("{what} {details}").trim_end(), 255);
         }

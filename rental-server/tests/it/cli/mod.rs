@@ -35,16 +35,16 @@ pub(crate) struct Cli {
 
 /// How a run ended.
 #[derive(Debug)]
-struct Ran {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Ran {
     /// The one JSON value on stdout.
     #[track_caller]
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 }
@@ -76,12 +76,12 @@ impl Cli {
     }
 }
 
-fn ran(command: &mut Command) -> Ran {
+pub(crate) fn ran(command: &mut Command) -> Ran {
     let output = command.output().expect("it runs");
     let text = |bytes| String::from_utf8(bytes).expect("text");
     Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
-fn url(server: &Server) -> String {
+pub(crate) fn url(server: &Server) -> String {
     format!("http://{}", server.address)
 }

@@ -94,6 +94,11 @@ impl Books<'_> {
         let mut body =
             json!({"customer_id": toll["customer_id"], "lines": [{"toll_id": toll["id"], "amount": amount}]});
         if self.random.below(2) == 0 {
+            let lines = body["lines"].as_array_mut().unwrap();
+            lines.push(json!({"description": "Cleaning", "amount": (1 + self.random.below(3_000)) as f64 / 100.0}));
+            lines.push(json!({"description": "Discount", "amount": (1 + self.random.below(900)) as f64 / -100.0}));
+        }
+        if self.random.below(2) == 0 {
             (body["tax_name"], body["tax_rate"], body["tax_included"]) = (json!("GST"), json!(7.25), json!(true));
         }
         let invoice = self.try_post("part", &self.of_organization("invoices"), &body);
@@ -171,7 +176,7 @@ impl Books<'_> {
                     let lines = documents.iter().flat_map(|one| one["lines"].as_array().unwrap());
                     let own =
                         lines.filter(|line| line[member] == object["id"] && (!rebilled || line["rebill"] == true));
-                    own.map(|line| cents(&line["amount"])).sum()
+                    own.map(|line| cents(&line["amount"]) + cents(&line["discount"])).sum()
                 };
                 let billed = of_it(&standing, false) - of_it(&notes, true);
                 assert_eq!(cents(&object["amount_billed"]), billed, "{object}");
