@@ -29,7 +29,8 @@ pub fn check(data: &[u8]) {
             continue;
         }
         let made = attempts[delivery];
-        let after = after_attempt(made, Streak { failures, at_begin: failures }, &ending, now, &schedule);
+        let after =
+            after_attempt(made, Streak { failures, at_begin: failures, is_outage: false }, &ending, now, &schedule);
         attempts[delivery] += 1;
         let success = matches!(ending, Ending::Answered { status: 200..=299, .. });
         assert_eq!(after.failures, if success { 0 } else { failures + 1 });

@@ -96,16 +96,22 @@ pub enum Failure {
     NoMemory,
     /// This server has no local port or address left.
     NoLocalPort,
-    /// This server has no route to the address, or its network is down.
+    /// There is no route to the address, or the network is down.
     NoRoute,
-    /// The DNS servers of this server gave no answer: neither an address nor that the name does not exist.
+    /// DNS gave no answer: neither an address nor that the name does not exist.
     ResolverFailed,
 }
 
 impl Failure {
-    /// Those whose cause is this server or its network.
-    pub const LOCAL: [Self; 5] =
-        [Self::NoFileDescriptors, Self::NoMemory, Self::NoLocalPort, Self::NoRoute, Self::ResolverFailed];
+    /// Those of attempts that reached no address. While many hosts fail so, the cause is this server or its network.
+    pub const UNREACHED: [Self; 6] = [
+        Self::NameUnknown,
+        Self::NoFileDescriptors,
+        Self::NoMemory,
+        Self::NoLocalPort,
+        Self::NoRoute,
+        Self::ResolverFailed,
+    ];
 
     /// The name in the delivery log.
     #[must_use]
@@ -126,13 +132,6 @@ impl Failure {
             Self::ResolverFailed => "resolver_failed",
         }
     }
-
-    /// Whether the cause is this server or its network. Such an attempt counts neither as one of the delivery's attempts
-    /// nor as a failure of the endpoint.
-    #[must_use]
-    pub fn is_local(self) -> bool {
-        Self::LOCAL.contains(&self)
-    }
 }
 
 impl Ending {
@@ -142,11 +141,11 @@ impl Ending {
         matches!(self, Self::Answered { status: 200..=299, .. })
     }
 
-    /// The failure, if its cause is this server or its network.
+    /// The failure, if the attempt reached no address.
     #[must_use]
-    pub fn local_failure(&self) -> Option<Failure> {
+    pub fn unreached(&self) -> Option<Failure> {
         match self {
-            Self::Failed(failure) if failure.is_local() => Some(*failure),
+            Self::Failed(failure) if Failure::UNREACHED.contains(failure) => Some(*failure),
             Self::Failed(_) | Self::Answered { .. } => None,
         }
     }
@@ -181,6 +180,8 @@ pub struct Streak {
     pub failures: u32,
     /// When it began.
     pub at_begin: u32,
+    /// Whether a failure counts for nothing, because this server's own network fails.
+    pub is_outage: bool,
 }
 
 impl Streak {
@@ -188,12 +189,12 @@ impl Streak {
     /// `MOST_OF_BURST` failures count.
     fn fail(self) -> (u32, bool) {
         let began_before = self.at_begin == 0 || self.at_begin > self.failures;
-        let counts = !began_before || self.failures < MOST_OF_BURST;
+        let counts = !self.is_outage && (!began_before || self.failures < MOST_OF_BURST);
         (self.failures.saturating_add(u32::from(counts)), counts)
     }
 }
 
-/// Decides what follows an attempt whose failure, if it has one, is not local. `attempts` is the number before this attempt.
+/// Decides what follows an attempt. `attempts` is the number before it.
 #[must_use]
 pub fn after_attempt(
     attempts: u32,
@@ -270,7 +271,7 @@ mod tests {
 
     /// One attempt at a time: each begins after the failure before it.
     fn probing(failures: u32) -> Streak {
-        Streak { failures, at_begin: failures }
+        Streak { failures, at_begin: failures, is_outage: false }
     }
 
     fn answered(status: u16) -> Ending {
@@ -317,7 +318,7 @@ mod tests {
         let fail = |streak| after_attempt(0, streak, &answered(500), at(0), &Schedule::default());
         let (mut failures, mut disabled) = (0, false);
         for burst in 1..=100 {
-            let after = fail(Streak { failures, at_begin: 0 });
+            let after = fail(Streak { failures, at_begin: 0, is_outage: false });
             (failures, disabled) = (after.failures, disabled || after.disables);
             assert_eq!(
                 (failures, after.next),
@@ -334,8 +335,32 @@ mod tests {
         assert_eq!(probes.filter(|disables| *disables).count(), 1);
         assert_eq!(failures, 20);
         // It began at the seventh failure of an earlier streak, which a success ended.
-        assert_eq!(fail(Streak { failures: 3, at_begin: 7 }).failures, 4);
-        assert_eq!(fail(Streak { failures: 10, at_begin: 15 }).failures, 10);
+        let late = |failures, at_begin| fail(Streak { failures, at_begin, is_outage: false }).failures;
+        assert_eq!((late(3, 7), late(10, 15)), (4, 10));
+    }
+
+    #[test]
+    fn a_failure_in_an_outage_uses_a_retry_and_counts_against_no_endpoint() {
+        let ending = Ending::Failed(Failure::NoRoute);
+        let fail = |attempts, failures| {
+            let streak = Streak { failures, at_begin: failures, is_outage: true };
+            after_attempt(attempts, streak, &ending, at(0), &Schedule::default())
+        };
+        let next = RetryDecision::RetryAt(at(120_000));
+        assert_eq!(fail(1, 19), AfterAttempt { next, failures: 19, disables: false });
+        assert_eq!(fail(5, 0), AfterAttempt { next: RetryDecision::GivenUp, failures: 0, disables: false });
+    }
+
+    #[test]
+    fn an_attempt_that_reached_an_address_is_not_unreached() {
+        use Failure::*;
+        for failure in [TimedOut, CannotConnect, BadAnswer, CertificateNotTrusted, AddressForbidden, HttpsRequired] {
+            assert_eq!(Ending::Failed(failure).unreached(), None, "{failure:?}");
+        }
+        for failure in Failure::UNREACHED {
+            assert_eq!(Ending::Failed(failure).unreached(), Some(failure));
+        }
+        assert_eq!(answered(503).unreached(), None);
     }
 
     #[test]

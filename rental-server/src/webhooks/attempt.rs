@@ -3,7 +3,6 @@
 use super::{
     hooks::Hooks,
     permits::Permit,
-    retention::{self, Unsent, is_given_up},
     send::{Message, span_of},
 };
 use crate::{
@@ -63,8 +62,6 @@ pub(super) struct Began {
     pub(super) number: u64,
     /// The endpoint's failures in a row.
     pub(super) failures: u32,
-    /// How long this server has not been able to make attempts for the endpoint; `None` after one that it made.
-    pub(super) unreachable_for: Option<Duration>,
 }
 
 /// How an attempt went, for the lane that made it.
@@ -80,8 +77,6 @@ pub(super) enum Outcome {
     Success(Duration),
     /// The attempt failed: the endpoint's failures in a row, and whether they disable it.
     Failure { failures: u32, disables: bool },
-    /// This server or its network could not make the attempt. Nothing was committed: the due row is still there.
-    NotSent,
     /// The disk is full or the clock has jumped, so no attempt was made: its outcome could not be saved.
     NotSaved,
     /// There was nothing to send, or the outcome was not committed. The lane reads the due rows again.
@@ -188,23 +183,20 @@ async fn perform(hooks: &Hooks, target: &Target, row: Due, began: Began) -> Resu
     };
     let trace = span_of(pending.event_id, &hooks.settings);
     let (ending, log) = hooks.sender.send(message(target, &pending, trace, body)).await;
-    hooks.metrics.record(&ending, log.duration_ms);
+    let host = target.url.host_str().unwrap_or_default();
+    let is_outage = match ending.unreached() {
+        Some(failure) => hooks.outage.unreached(host, row.organization, failure),
+        None => {
+            hooks.outage.reached(host);
+            false
+        }
+    };
+    hooks.metrics.record(&ending, is_outage, log.duration_ms);
     if ending.is_success() {
         hooks.metrics.delivered(edge::now().millis().saturating_sub(pending.created_at.millis()));
     }
     record_span(hooks, row.organization, pending.event_type, trace, &log);
-    if let Some(failure) = ending.local_failure() {
-        hooks.local_failures.note(failure, target.endpoint.id);
-        if is_given_up(began.unreachable_for, &hooks.settings.schedule) {
-            let expired = retention::expire(hooks, target.endpoint.id, Unsent::All, edge::now()).await;
-            if let Err(error) = expired {
-                let endpoint = target.endpoint.id;
-                tracing::warn!(%endpoint, ?error, "cannot fail deliveries whose retention has ended; trying again");
-            }
-        }
-        return Ok(Outcome::NotSent);
-    }
-    settle(hooks, target, (row, unerased), (&ending, &log), began.failures).await
+    settle(hooks, target, (row, unerased), (&ending, &log), (began.failures, is_outage)).await
 }
 
 /// Records the attempt as a span: neither its address nor its body.
@@ -265,7 +257,7 @@ async fn settle(
     target: &Target,
     (row, unerased): (Due, Check),
     (ending, log): (&Ending, &Attempt),
-    at_begin: u32,
+    (at_begin, is_outage): (u32, bool),
 ) -> Result<Outcome, Error> {
     let id = target.endpoint.id;
     let keys =
@@ -293,7 +285,7 @@ async fn settle(
             Some(record) => parse::<WebhookEndpoint>(&record.key, &record.value)?.failures(),
             None => at_begin,
         };
-        let (deleted, streak) = (endpoint.is_none(), Streak { failures, at_begin });
+        let (deleted, streak) = (endpoint.is_none(), Streak { failures, at_begin, is_outage });
         let mut after = after_attempt(0, streak, ending, now, &hooks.settings.schedule);
         if let Some(record) = delivery {
             let before: Delivery = parse(&record.key, &record.value)?;

@@ -1,7 +1,10 @@
 //! Reads a calendar of others with the guarded client: the same addresses are forbidden, no redirect is followed, and body and time
 //! are bounded.
 
-use super::send::{CALENDAR_TIMEOUT, Sender};
+use super::{
+    failure::failure,
+    send::{CALENDAR_TIMEOUT, Sender},
+};
 use http_body_util::{BodyExt, Full};
 use hyper::{
     Request,
@@ -41,7 +44,8 @@ impl Sender {
             request = request.header(IF_NONE_MATCH, etag);
         }
         let request = request.body(Full::default()).map_err(|_| words(Failure::BadAnswer))?;
-        let response = self.head(self.calendars.request(request).await, &url).await.map_err(words)?;
+        let response = self.calendars.request(request).await;
+        let response = response.map_err(|error| words(failure(&error, error.is_connect())))?;
         match response.status().as_u16() {
             200 => {}
             304 if etag.is_some() => return Ok(Downloaded::Unchanged),

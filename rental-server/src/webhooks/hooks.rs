@@ -1,8 +1,8 @@
 //! What the tasks of this folder share: the store, the settings, the signals between them, and limits.
 
 use super::{
-    download::Downloaded, local_failures::LocalFailures, metrics::HookMetrics, ownership::Ownership, permits::Permits,
-    send::Sender, settings::Settings,
+    download::Downloaded, metrics::HookMetrics, outage::Outage, ownership::Ownership, permits::Permits, send::Sender,
+    settings::Settings,
 };
 use crate::{
     damaged_rows::DamagedRows,
@@ -42,7 +42,7 @@ pub(crate) struct Hooks {
     pub(crate) sender: Sender,
     pub(super) supervisor: Arc<Supervisor>,
     pub(super) permits: Arc<Permits>,
-    pub(super) local_failures: LocalFailures,
+    pub(super) outage: Outage,
     /// Signalled when the outbox may have events.
     pub(super) outbox: Notify,
     /// Signalled when an endpoint has got a bell and no lane yet.
@@ -83,7 +83,7 @@ impl Hooks {
             keys,
             supervisor,
             permits: Permits::new(),
-            local_failures: LocalFailures::default(),
+            outage: Outage::default(),
             outbox: Notify::new(),
             new_lanes: Notify::new(),
             lanes: Mutex::default(),

@@ -8,7 +8,7 @@ use super::{
     attempt::{Began, Damage, Due, Outcome, Report, Target, attempt, load, read_due, records, revisions},
     hooks::{Bell, Hooks},
     permits::Permit,
-    retention::{self, Unsent},
+    retention,
 };
 use crate::edge;
 use rental_core::{
@@ -59,14 +59,10 @@ struct Lane {
     /// A permit that was received, for the next attempt.
     permit: Option<Permit>,
     failures: u32,
-    /// Failed probes since the last success. The failures of one burst count as one.
+    /// Attempts since the last success that failed or could not be made. Those of one burst count as one.
     probes: u32,
-    /// Attempts since the last success or failure that this server could not make. Those of one burst count as one.
-    not_sent: u32,
     /// The number of the last attempt of that burst.
-    not_sent_until: u64,
-    /// When the first of the attempts in a row ended that this server could not make.
-    unreachable_since: Option<Instant>,
+    burst_until: u64,
     /// When the next attempt may begin; by a clock that nobody sets back.
     probe_at: Option<Instant>,
 }
@@ -154,16 +150,13 @@ impl Lane {
             permit: None,
             failures,
             probes: failures.min(1),
-            not_sent: 0,
-            not_sent_until: 0,
-            unreachable_since: None,
+            burst_until: 0,
             probe_at: None,
         });
-        if failures == 0 && (lane.failures > 0 || lane.not_sent > 0) {
+        if failures == 0 {
             // The endpoint was enabled again or has another URL, or another server had a success.
             (lane.probes, lane.probe_at) = (0, None);
         }
-        (lane.not_sent, lane.unreachable_since) = (0, None);
         (lane.failures, lane.unread, lane.target) = (failures, true, Arc::new(target));
         lane.damaged.clear();
         lane
@@ -200,7 +193,7 @@ impl Lane {
 
     /// Most attempts in flight now: one while the endpoint is probed.
     fn most(&self) -> usize {
-        if self.failures > 0 || self.not_sent > 0 { 1 } else { self.concurrency.limit() as usize }
+        if self.failures > 0 || self.probes > 0 { 1 } else { self.concurrency.limit() as usize }
     }
 
     async fn start_due(&mut self) -> Result<(), Error> {
@@ -214,8 +207,7 @@ impl Lane {
             let Some(permit) = received.take().or_else(|| self.ask_for_permit()) else { break };
             self.window.pop_front();
             self.busy.insert(next.delivery);
-            let unreachable_for = self.unreachable_since.map(|since| since.elapsed());
-            let began = Began { number: self.concurrency.begin(), failures: self.failures, unreachable_for };
+            let began = Began { number: self.concurrency.begin(), failures: self.failures };
             let attempt = attempt(Arc::clone(&self.hooks), Arc::clone(&self.target), next, began, permit);
             self.running.spawn(attempt);
         }
@@ -289,8 +281,7 @@ impl Lane {
         if self.damaged.is_empty() {
             return;
         }
-        let unsent = Unsent::Only(&self.damaged);
-        if let Err(error) = retention::expire(&self.hooks, self.id, unsent, edge::now()).await {
+        if let Err(error) = retention::expire(&self.hooks, self.id, &self.damaged, edge::now()).await {
             tracing::warn!(endpoint = %self.id, ?error, "cannot fail deliveries whose retention has ended; trying again");
         }
     }
@@ -324,38 +315,21 @@ impl Lane {
 
     fn note(&mut self, report: &Report, bell: &Bell) {
         self.busy.remove(&report.delivery);
-        let (began, schedule) = (report.began, &self.hooks.settings.schedule);
+        let began = report.began;
         match report.outcome {
             Outcome::Success(took) => {
                 let in_flight = u32::try_from(self.running.len() + 1).unwrap_or(u32::MAX);
                 self.concurrency.succeeded(took, self.hooks.settings.timeout, in_flight);
                 (self.failures, self.probes, self.probe_at) = (0, 0, None);
-                (self.not_sent, self.unreachable_since) = (0, None);
             }
             Outcome::Failure { failures, disables } => {
-                self.concurrency.failed(began.number);
-                (self.failures, self.not_sent, self.unreachable_since) = (failures, 0, None);
-                // Attempts that were in flight at the first failure count as one failed probe.
-                self.probes = if began.failures == 0 { self.probes.max(1) } else { self.probes + 1 };
-                self.probe_in(schedule.probe_spacing(self.probes));
-                self.unread = true;
+                self.failures = failures;
+                self.pause(began.number);
                 if disables {
                     self.disabled();
                 }
             }
-            Outcome::NotSent | Outcome::NotSaved => {
-                self.unreachable_since = match report.outcome {
-                    Outcome::NotSent => self.unreachable_since.or_else(|| Some(Instant::now())),
-                    // A full disk or a wrong clock says nothing about the endpoint.
-                    _ => None,
-                };
-                self.concurrency.failed(began.number);
-                if self.not_sent == 0 || began.number > self.not_sent_until {
-                    (self.not_sent, self.not_sent_until) = (self.not_sent + 1, self.concurrency.last());
-                }
-                self.probe_in(schedule.probe_spacing(self.not_sent.max(self.probes)));
-                self.unread = true;
-            }
+            Outcome::NotSaved => self.pause(began.number),
             Outcome::Nothing => self.unread = true,
             Outcome::Damaged(damage) => {
                 self.damaged.insert(report.delivery);
@@ -368,8 +342,16 @@ impl Lane {
         }
     }
 
-    fn probe_in(&mut self, millis: i64) {
-        self.probe_at = Some(Instant::now() + Duration::from_millis(millis.max(0).unsigned_abs()));
+    /// The attempt with this number failed, or could not be made: the next one begins after a pause, which grows with each.
+    fn pause(&mut self, number: u64) {
+        self.concurrency.failed(number);
+        // Attempts that were in flight at the first failure count as one failed probe.
+        if self.probes == 0 || number > self.burst_until {
+            (self.probes, self.burst_until) = (self.probes + 1, self.concurrency.last());
+        }
+        let millis = self.hooks.settings.schedule.probe_spacing(self.probes).max(0).unsigned_abs();
+        self.probe_at = Some(Instant::now() + Duration::from_millis(millis));
+        self.unread = true;
     }
 
     /// Its failures have disabled the endpoint. The due rows stay in the store until it is enabled again.

@@ -100,7 +100,7 @@ impl Default for HookMetrics {
         for outcome in ["delivered", "refused", "unanswered"] {
             drop(attempts.get_or_create(&Outcome { outcome }));
         }
-        for failure in Failure::LOCAL {
+        for failure in Failure::UNREACHED {
             drop(not_sent.get_or_create(&Reason { reason: failure.as_str() }));
         }
         for spec in [&event::SPEC, &delivery::SPEC, &lead::SPEC, &audit_entry::SPEC] {
@@ -123,9 +123,9 @@ impl HookMetrics {
         self.removed.get_or_create(&Object { object }).inc_by(count);
     }
 
-    /// Counts one attempt.
-    pub(crate) fn record(&self, ending: &Ending, duration_ms: u64) {
-        if let Some(failure) = ending.local_failure() {
+    /// Counts one attempt. One that reached no address in an outage of this server's network tells nothing about a receiver.
+    pub(crate) fn record(&self, ending: &Ending, is_outage: bool, duration_ms: u64) {
+        if let Some(failure) = ending.unreached().filter(|_| is_outage) {
             self.not_sent.get_or_create(&Reason { reason: failure.as_str() }).inc();
             return;
         }
@@ -158,7 +158,7 @@ impl HookMetrics {
         );
         registry.register(
             "webhook_attempts_not_sent",
-            "Attempts that this server or its network could not make; they count against no endpoint",
+            "Attempts that reached no address while this server's network failed; they count against no endpoint",
             self.not_sent.clone(),
         );
         registry.register(

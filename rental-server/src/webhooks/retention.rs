@@ -2,9 +2,8 @@
 //! a disabled endpoint stays, and so does its event, until the endpoint has been disabled for the retention of deliveries. Then
 //! the delivery fails, and stays for that time again.
 //!
-//! A delivery to an enabled endpoint ends by its attempts. Attempts that this server could not make never end one, so [`expire`]
-//! does when the delivery has been due for the retention. A server that was stopped for longer, and cannot send at its start,
-//! first tries for as long as a delivery is retried ([`is_given_up`]).
+//! A delivery to an enabled endpoint ends by its attempts. One that cannot be sent, because a row is damaged or its attempt
+//! panicked, fails when it has been due for the retention ([`expire`]).
 //!
 //! A sweep reads only rows that are older than the retention: ids are ordered by time.
 
@@ -23,16 +22,10 @@ use rental_core::{
     schema::{IndexValue, ResourceSpec},
     store::{self, Batch, Check, Commit, Key, Order, Record, Span, key_of},
     value::{DeliveryId, EndpointId, EventId, OrganizationId, Timestamp},
-    webhooks::{
-        attempt::Schedule,
-        fan_out::{self, FRESH, RETRY},
-    },
+    webhooks::fan_out::{self, FRESH, RETRY},
 };
 use serde_json::Value;
-use std::{
-    collections::{HashMap, HashSet},
-    time::Duration,
-};
+use std::collections::{HashMap, HashSet};
 
 /// Most objects that one batch removes.
 const STEP: usize = 200;
@@ -133,25 +126,14 @@ async fn fail_expired(
     Ok(())
 }
 
-/// Which deliveries of an endpoint cannot be sent.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Unsent<'l> {
-    /// Those that are due: this server cannot reach the endpoint.
-    All,
-    /// These: the attempt panicked, or a row that it needs is damaged.
-    Only(&'l HashSet<DeliveryId>),
-}
-
-/// Whether a server has tried to reach an endpoint for long enough to give up deliveries whose retention has ended: for as long
-/// as a delivery is retried. `unreachable_for` is the time since the first of the attempts in a row that it could not make.
-pub(super) fn is_given_up(unreachable_for: Option<Duration>, schedule: &Schedule) -> bool {
-    let whole = Duration::from_millis(schedule.total_millis().unsigned_abs());
-    unreachable_for.is_some_and(|time| time >= whole)
-}
-
-/// Fails deliveries to an enabled endpoint that have been due for the retention of deliveries and cannot be sent. So each of them
-/// had the whole retention. A change of the endpoint, such as another URL, begins the retention again.
-pub(super) async fn expire(hooks: &Hooks, id: EndpointId, unsent: Unsent<'_>, now: Timestamp) -> Result<(), Error> {
+/// Fails these deliveries to an enabled endpoint, which cannot be sent, if they have been due for the retention of deliveries. So
+/// each of them had the whole retention. A change of the endpoint, such as another URL, begins the retention again.
+pub(super) async fn expire(
+    hooks: &Hooks,
+    id: EndpointId,
+    unsent: &HashSet<DeliveryId>,
+    now: Timestamp,
+) -> Result<(), Error> {
     let Some(kept) = hooks.settings.retention.deliveries else { return Ok(()) };
     let before = now.plus_millis(-kept);
     for class in [FRESH, RETRY] {
@@ -162,7 +144,9 @@ pub(super) async fn expire(hooks: &Hooks, id: EndpointId, unsent: Unsent<'_>, no
             let is_old = |key: &Key| key::due_millis(key).is_some_and(|due| due < before.millis());
             let (all_old, next) = (rows.len() == STEP && is_old(key_of(last)), store::after(key_of(last)));
             let mut old = hooks.damaged.all_sound(rows);
-            old.retain(|row| is_old(&row.key) && unsent.tells_of(&row.key));
+            old.retain(|row| {
+                is_old(&row.key) && row.key.id().is_some_and(|id| unsent.contains(&DeliveryId::from_uuid(id)))
+            });
             fail_due(hooks, id, before, &old, now).await?;
             if !all_old {
                 break;
@@ -171,15 +155,6 @@ pub(super) async fn expire(hooks: &Hooks, id: EndpointId, unsent: Unsent<'_>, no
         }
     }
     Ok(())
-}
-
-impl Unsent<'_> {
-    fn tells_of(self, due_row: &Key) -> bool {
-        match self {
-            Self::All => true,
-            Self::Only(deliveries) => due_row.id().is_some_and(|id| deliveries.contains(&DeliveryId::from_uuid(id))),
-        }
-    }
 }
 
 /// Fails the deliveries of these due rows, if their endpoint has been enabled and unchanged since before a time.

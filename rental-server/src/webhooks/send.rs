@@ -2,7 +2,7 @@
 
 use super::{
     client::{self, Client, MOST_IDLE},
-    network,
+    failure::failure,
     resolver::Resolver,
     settings::Settings,
 };
@@ -43,7 +43,6 @@ pub(crate) struct Sender {
     /// For a request on a new connection.
     anew: Client,
     pub(super) calendars: Client,
-    resolver: Resolver,
     allow_private: bool,
     https_only: bool,
     timeout: Duration,
@@ -80,8 +79,7 @@ impl Sender {
         Ok(Self {
             receivers: client::new(resolver.clone(), (MOST_READ, MOST_IDLE), settings.timeout, &open)?,
             anew: client::new(resolver.clone(), (MOST_READ, 0), settings.timeout, &open)?,
-            calendars: client::new(resolver.clone(), (calendars::MOST_BYTES, MOST_IDLE), CALENDAR_TIMEOUT, &open)?,
-            resolver,
+            calendars: client::new(resolver, (calendars::MOST_BYTES, MOST_IDLE), CALENDAR_TIMEOUT, &open)?,
             allow_private: settings.allow_private,
             https_only: settings.https_only,
             timeout: settings.timeout,
@@ -127,14 +125,12 @@ impl Sender {
             Err(error) if client::is_closed_after_use(&error) => self.anew.request(request).await,
             outcome => outcome,
         };
-        let response = self.head(response, message.url).await?;
+        let response = response.map_err(|error| failure(&error, error.is_connect()))?;
         let asked = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
         let retry_after = asked.and_then(|asked| retry_after(asked, edge::now()));
         let ending = Ending::Answered { status: response.status().as_u16(), retry_after };
-        match excerpt(response).await {
-            Ok(excerpt) => Ok((ending, excerpt)),
-            Err(error) => Err(network::failure(&error, false, message.url, &self.resolver).await),
-        }
+        let excerpt = excerpt(response).await.map_err(|error| failure(&error, false))?;
+        Ok((ending, excerpt))
     }
 
     /// The URL for the client, unless it may not be connected to.
@@ -148,18 +144,6 @@ impl Sender {
             return Err(Failure::AddressForbidden);
         }
         url.as_str().parse().map_err(|_| Failure::BadAnswer)
-    }
-
-    /// The head of the response, or why there is none.
-    pub(super) async fn head(
-        &self,
-        outcome: Result<Response<Incoming>, client::Failed>,
-        url: &Url,
-    ) -> Result<Response<Incoming>, Failure> {
-        match outcome {
-            Ok(response) => Ok(response),
-            Err(error) => Err(network::failure(&error, error.is_connect(), url, &self.resolver).await),
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is removed after 30 days, and what is not because somebody still waits for it.
 
-use super::{Hook, PRIVATE, act, hook, wait_for};
+use super::{PRIVATE, act, hook, wait_for};
 use crate::{
     events_in_store::stop,
     support::{
@@ -170,136 +170,6 @@ fn an_old_delivery_fails_once_its_endpoint_has_been_disabled_for_30_days() {
     assert_eq!(receiver.count(), 1);
 }
 
-/// An address to which no routing table has a route for TCP.
-const NO_ROUTE: &str = "http://255.255.255.255:9/";
-
-/// A server whose endpoint has no route, with one new delivery and these many old ones, whose ids are returned with those of their
-/// events. The endpoint is `unchanged` for as long as they are, or was changed now.
-fn undeliverable(
-    directory: &Path,
-    old: usize,
-    unchanged: bool,
-    schedule: &str,
-) -> (Server, Hook, OrganizationId, Vec<[String; 2]>) {
-    let server = Server::start_on_file(directory, &[PRIVATE]);
-    let organization = server.organization();
-    let hook = super::hook_at(&organization, NO_ROUTE, json!({}));
-    super::one_event(&organization);
-    super::wait_for_deliveries(&organization, &hook, 1, "pending");
-    let owner = OrganizationId::parse(&organization.id).expect("an id");
-    let endpoint = EndpointId::parse(&hook.id).expect("an id");
-    drop(organization);
-    stop(server);
-    let edge = Past::long_ago();
-    let mut batch = Batch::default();
-    let made = (0..old).map(|_| {
-        let event = EventId::from_uuid(edge.new_id());
-        batch.insert(event::key(owner, event), br#"{"type":"lead.received"}"#.as_slice().into());
-        let made = fan_out::add(&mut batch, owner, endpoint, (event, "lead.received"), &edge).expect("it is made");
-        [made.id.to_string(), event.to_string()]
-    });
-    let made = made.collect();
-    commit(directory, batch);
-    if unchanged {
-        was_long_ago(directory, endpoint, "updated_at");
-    }
-    (Server::start_on_file(directory, &[PRIVATE, "--webhook-retry-schedule", schedule]), hook, owner, made)
-}
-
-/// Attempts that this server could not make because there is no route.
-fn not_sent(server: &Server) -> u64 {
-    let text = Connection::open(&server.address).send("GET", "/metrics", &[], b"").text();
-    let line = "rental_webhook_attempts_not_sent_total{reason=\"no_route\"} ";
-    text.lines().find_map(|found| found.strip_prefix(line)).map_or(0, |count| count.parse().expect("a number"))
-}
-
-#[test]
-fn what_this_server_could_not_send_for_30_days_fails_and_its_events_go() {
-    let directory = tempfile::tempdir().expect("a directory");
-    // More than one batch.
-    let (server, hook, owner, old) = undeliverable(directory.path(), 450, true, "1s");
-    let expired = || super::metric(&server, "rental_webhook_deliveries_expired_total");
-    wait_for("the old ones to fail", || (expired() == 450.0).then_some(()), || expired().to_string());
-    let delivery = |id: &str| server.admin("GET", &format!("/admin/v1/deliveries/{id}"), &Value::Null).ok();
-    for [id, _] in &old {
-        let one = delivery(id);
-        let told = (&one["status"], &one["attempts"], &one["last_error"], &one["next_attempt_at"]);
-        assert_eq!(told, (&json!("failed"), &json!(0), &json!("retention_ended"), &Value::Null));
-    }
-    let waiting = || super::metric(&server, "rental_webhook_deliveries_waiting");
-    wait_for("only the new one waits", || (waiting() == 1.0).then_some(()), || waiting().to_string());
-    let state = super::state(&server, &hook);
-    assert_eq!((&state["status"], &state["failures_in_a_row"]), (&json!("enabled"), &json!(0)), "{state}");
-    stop(server);
-    // The events go with the next sweep.
-    let server = Server::start_on_file(directory.path(), &[PRIVATE]);
-    let [_, event] = &old[0];
-    wait_for(
-        "an event to be removed",
-        || (server.admin("GET", &format!("/admin/v1/events/{event}"), &Value::Null).status == 404).then_some(()),
-        String::new,
-    );
-    let path = format!("/admin/v1/organizations/{owner}/deliveries?status=failed&limit=100");
-    assert_eq!(server.admin("GET", &path, &Value::Null).ok()["data"].as_array().map(Vec::len), Some(100));
-}
-
-#[test]
-fn an_old_delivery_waits_on_when_its_endpoint_was_changed_since() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let (server, hook, _, old) = undeliverable(directory.path(), 1, false, "1s");
-    wait_for("attempts that are not made", || (not_sent(&server) >= 3).then_some(()), || not_sent(&server).to_string());
-    let path = format!("/admin/v1/deliveries/{}", old[0][0]);
-    assert_eq!(server.admin("GET", &path, &Value::Null).ok()["status"], "pending");
-    let receiver = Receiver::start();
-    let path = format!("/admin/v1/webhook_endpoints/{}", hook.id);
-    server.admin("PATCH", &path, &json!({"url": receiver.url()})).ok();
-    receiver.wait_for(2);
-    assert!(receiver.seen().iter().any(|one| one.event() == old[0][1]));
-    assert_eq!(super::metric(&server, "rental_webhook_deliveries_expired_total"), 0.0);
-}
-
-#[test]
-fn after_a_long_stop_nothing_is_given_up_before_the_schedule_of_retries_has_passed() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let (server, hook, _, old) = undeliverable(directory.path(), 3, true, "30s,2m,10m,30m,2h");
-    wait_for("attempts that are not made", || (not_sent(&server) >= 2).then_some(()), || not_sent(&server).to_string());
-    for [id, _] in &old {
-        let path = format!("/admin/v1/deliveries/{id}");
-        assert_eq!(server.admin("GET", &path, &Value::Null).ok()["status"], "pending");
-    }
-    assert_eq!(super::metric(&server, "rental_webhook_deliveries_expired_total"), 0.0);
-    // The machine has its network now.
-    let receiver = Receiver::start();
-    let path = format!("/admin/v1/webhook_endpoints/{}", hook.id);
-    server.admin("PATCH", &path, &json!({"url": receiver.url()})).ok();
-    receiver.wait_for(4);
-    assert!(old.iter().all(|[_, event]| receiver.seen().iter().any(|one| one.event() == *event)));
-}
-
-#[test]
-fn the_due_row_of_a_delivery_that_is_given_up_goes_also_when_its_time_is_not_that_of_the_record() {
-    let directory = tempfile::tempdir().expect("a directory");
-    // By the long schedule nothing is given up at the first start.
-    let (server, hook, owner, old) = undeliverable(directory.path(), 1, true, "30s,2m,10m,30m,2h");
-    let [id, _] = &old[0];
-    stop(server);
-    let (endpoint, id) = (EndpointId::parse(&hook.id).expect("an id"), DeliveryId::parse(id).expect("an id"));
-    let [before, other] = [LONG_AGO, LONG_AGO + 1].map(|millis| millis.unsigned_abs());
-    let mut batch = Batch::default();
-    batch.delete(key::due(endpoint, fan_out::FRESH, before, id));
-    batch.writes.push(fan_out::due((owner, endpoint, id), fan_out::FRESH, other, Prior::New));
-    commit(directory.path(), batch);
-    let server = Server::start_on_file(directory.path(), &[PRIVATE, "--webhook-retry-schedule", "2s"]);
-    let expired = || super::metric(&server, "rental_webhook_deliveries_expired_total");
-    wait_for("the old one to fail", || (expired() == 1.0).then_some(()), || expired().to_string());
-    stop(server);
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime starts");
-    let store = Redb::open(&directory.path().join("store.redb"), 16 << 20).expect("the server is gone");
-    let place = key::due(endpoint, fan_out::FRESH, other, id);
-    assert_eq!(runtime.block_on(store.get(&[place])), Ok(vec![None]));
-    store.close().expect("the file is whole");
-}
-
 /// A store whose server is stopped, with an endpoint of an organization, and its receiver.
 fn stopped_with_endpoint(directory: &Path) -> (Receiver, OrganizationId, EndpointId) {
     let server = Server::start_on_file(directory, &[PRIVATE]);
@@ -314,26 +184,44 @@ fn stopped_with_endpoint(directory: &Path) -> (Receiver, OrganizationId, Endpoin
 }
 
 #[test]
-fn an_old_delivery_whose_event_is_damaged_fails() {
+fn an_old_delivery_whose_event_is_damaged_fails_unless_its_endpoint_was_changed_since() {
     let directory = tempfile::tempdir().expect("a directory");
     let (_receiver, owner, endpoint) = stopped_with_endpoint(directory.path());
+    let (_other, other_owner, changed) = stopped_with_endpoint(directory.path());
     let edge = Past::long_ago();
     let mut batch = Batch::default();
+    let (broken, sound) = (r#"{"type":"lead.received","data":"break-me-here"}"#, r#"{"type":"lead.received"}"#);
     // A server that was stopped for longer sends the sound one.
-    let made = [r#"{"type":"lead.received","data":"break-me-here"}"#, r#"{"type":"lead.received"}"#].map(|value| {
+    let made = [(owner, endpoint, broken), (owner, endpoint, sound), (other_owner, changed, broken)];
+    let made = made.map(|(owner, endpoint, value)| {
         let event = EventId::from_uuid(edge.new_id());
         batch.insert(event::key(owner, event), value.as_bytes().to_vec().into());
         fan_out::add(&mut batch, owner, endpoint, (event, "lead.received"), &edge).expect("it is made").id
     });
     commit(directory.path(), batch);
+    // Its due row goes also when its time is not that of the record.
+    let [before, other] = [LONG_AGO, LONG_AGO + 1].map(|millis| millis.unsigned_abs());
+    let mut batch = Batch::default();
+    batch.delete(key::due(endpoint, fan_out::FRESH, before, made[0]));
+    batch.writes.push(fan_out::due((owner, endpoint, made[0]), fan_out::FRESH, other, Prior::New));
+    commit(directory.path(), batch);
     was_long_ago(directory.path(), endpoint, "updated_at");
     flip(&directory.path().join("store.redb"), "break-me-here");
     let server = Server::start_on_file(directory.path(), &[PRIVATE]).expecting_errors("damaged");
+    let delivery = |id: DeliveryId| server.admin("GET", &format!("/admin/v1/deliveries/{id}"), &Value::Null).ok();
     for (id, status) in [(made[0], "failed"), (made[1], "delivered")] {
-        let delivery = || server.admin("GET", &format!("/admin/v1/deliveries/{id}"), &Value::Null).ok();
-        wait_for(status, || (delivery()["status"] == status).then_some(()), || delivery().to_string());
+        wait_for(status, || (delivery(id)["status"] == status).then_some(()), || delivery(id).to_string());
     }
+    // The lanes look at the same time.
+    super::quiet_while();
+    assert_eq!(delivery(made[2])["status"], "pending");
     assert_eq!(super::metric(&server, "rental_webhook_deliveries_expired_total"), 1.0);
+    stop(server);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime starts");
+    let store = Redb::open(&directory.path().join("store.redb"), 16 << 20).expect("the server is gone");
+    let place = key::due(endpoint, fan_out::FRESH, other, made[0]);
+    assert_eq!(runtime.block_on(store.get(&[place])), Ok(vec![None]));
+    store.close().expect("the file is whole");
 }
 
 #[test]
