@@ -22,11 +22,7 @@ class Service:
         self.notifications.settimeout(LONGEST)
         self.log = directory / "server.log"
         self.token = "a-token-of-the-check-of-the-proxies-0001"
-        # The check fails to authenticate thousands of times on purpose.
-        self.command = [
-            program, "--store", f"redb:{directory}/rental.redb", "--trusted-proxy", "127.0.0.1",
-            "--max-failed-authentications", "1000000",
-        ]
+        self.command = [program, "--store", f"redb:{directory}/rental.redb", "--trusted-proxy", "127.0.0.1"]
         self.process = None
 
     def start(self):

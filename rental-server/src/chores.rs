@@ -1,6 +1,6 @@
 //! Background tasks that do something now and then: save when API keys were last used, remove expired idempotency records,
-//! remove what is older than its retention, log failed authentications, read the free space of the disk, compare the
-//! clocks, count what organizations use and which deliveries wait, and find out whether requests wait for a processor.
+//! remove what is older than its retention, read the free space of the disk, compare the clocks, count what organizations use
+//! and which deliveries wait, and find out whether requests wait for a processor.
 
 use crate::{
     disk, edge,
@@ -21,8 +21,6 @@ use tokio::{
 
 /// How often the uses of API keys are saved and idempotency records removed.
 const SHORT: Duration = Duration::from_secs(20);
-/// How often failed authentications are logged that were not logged when they happened.
-const REPORT: Duration = Duration::from_secs(5);
 /// How often objects are removed whose retention has ended.
 const LONG: Duration = Duration::from_secs(3600);
 /// Idempotency records that one batch removes.
@@ -32,14 +30,13 @@ const MOST_RECORDS: usize = 256;
 /// batch.
 pub(crate) fn start(supervisor: &Arc<Supervisor>, app: &Arc<App>) -> Vec<JoinHandle<()>> {
     let own = || Arc::clone(app);
-    let (keys, records, old, failed, space, used, counted) = (own(), own(), own(), own(), own(), own(), own());
+    let (keys, records, old, space, used, counted) = (own(), own(), own(), own(), own(), own());
     let (watched, shared) = (own(), own());
     let hooks = Arc::clone(&app.hooks);
     vec![
         supervisor.start("webhook_backlog", move || backlog::run(Arc::clone(&hooks))),
         supervisor.start("api_key_use", move || writing(SHORT, Arc::clone(&keys), save_key_use)),
         supervisor.start("idempotency", move || writing(SHORT, Arc::clone(&records), remove_idempotency_records)),
-        supervisor.start("failed_authentications", move || every(REPORT, Arc::clone(&failed), report_failures)),
         supervisor.start("retention", move || writing(LONG, Arc::clone(&old), remove_old_events)),
         supervisor.start("usage", move || writing(usage::PERIOD, Arc::clone(&used), save_usage)),
         supervisor.start("usage_recount", move || writing(usage::LOOK, Arc::clone(&counted), recount_usage)),
@@ -112,10 +109,6 @@ async fn recount_usage(app: Arc<App>) {
     if let Err(error) = app.hooks.damaged.skip(recounted) {
         tracing::warn!(?error, "cannot recount what organizations use; trying again");
     }
-}
-
-async fn report_failures(app: Arc<App>) {
-    app.failures.report(app.started.elapsed());
 }
 
 async fn remove_old_events(app: Arc<App>) {

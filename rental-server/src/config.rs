@@ -141,10 +141,6 @@ pub(crate) struct Config {
     #[arg(long, env = "RENTAL_ORGANIZATION_REQUESTS", default_value = "10000", value_name = "N", value_parser = most_requests)]
     pub(crate) organization_requests: Most,
 
-    /// Failed authentications of one address in a minute that are answered with 401; further ones get 429
-    #[arg(long, env = "RENTAL_MAX_FAILED_AUTHENTICATIONS", default_value = "1000", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub(crate) max_failed_authentications: u32,
-
     /// Most open connections; more wait to be accepted
     #[arg(long, env = "RENTAL_MAX_CONNECTIONS", default_value = "4096", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) max_connections: u32,

@@ -106,7 +106,7 @@ impl Service for Server {
                 Handler::Operator(handle) => Box::pin(admitted(handle, endpoint, (app, call, id), body)).await,
                 Handler::Owner(handle) => Box::pin(admitted(handle, endpoint, (app, call, id), body)).await,
             };
-            let handled = handled.map_err(|problem| noted(app, call, endpoint, problem));
+            let handled = handled.inspect_err(|problem| note(app, call, endpoint, problem));
             if reply::turns_away(&handled) {
                 // Boxed: it is rare.
                 Box::pin(app.refusals.wait(app.nanos_since_start())).await;
@@ -164,14 +164,11 @@ impl Service for Server {
     }
 }
 
-/// The problem of a request. A failed authentication is noted, and becomes a 429 when its address has had too many.
-fn noted(app: &App, call: &Call, endpoint: &Endpoint, problem: Problem) -> Problem {
-    let Some(why) = problem.failed_authentication() else { return problem };
-    let surface = if endpoint.handler.role().is_some() { Surface::Admin } else { Surface::Api };
-    let now = call.at.saturating_duration_since(app.started);
-    match app.failures.note(call.client_address(), surface, why, now) {
-        Some(retry_after) => Problem::TooManyFailures { retry_after },
-        None => problem,
+/// Notes a failed authentication.
+fn note(app: &App, call: &Call, endpoint: &Endpoint, problem: &Problem) {
+    if let Some(why) = problem.failed_authentication() {
+        let surface = if endpoint.handler.role().is_some() { Surface::Admin } else { Surface::Api };
+        app.failures.note(call.client_address(), surface, why, call.at.saturating_duration_since(app.started));
     }
 }
 

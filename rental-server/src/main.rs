@@ -242,7 +242,7 @@ async fn assemble(
     let space = Space::of(place.file(), config.min_free_space);
     let hooks = Hooks::new(Arc::clone(store), webhook_settings(config)?, keys, Arc::clone(&supervisor), space)?;
     let names = endpoints::names().map(|(method, path)| (method.as_str(), path));
-    let failures = Failures::new(config.max_failed_authentications);
+    let failures = Failures::default();
     let (limits, tenants) = limits(config);
     let seen = (&*hooks.damaged, &hooks.space);
     let metrics =

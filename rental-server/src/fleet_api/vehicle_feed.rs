@@ -158,13 +158,11 @@ fn without(query: &str) -> Result<Option<CalendarFeedId>, Error> {
     Ok(Some(CalendarFeedId::from_uuid(id)))
 }
 
-/// The problem of a request with a wrong token, which counts as a failed authentication of its address.
+/// The problem of a request with a wrong token, which is a failed authentication.
 fn noted(app: &App, call: &Call, problem: Problem) -> Problem {
     let now = call.at.saturating_duration_since(app.started);
-    match app.failures.note(call.client_address(), Surface::Calendar, KeyProblem::Invalid, now) {
-        Some(retry_after) => Problem::TooManyFailures { retry_after },
-        None => problem,
-    }
+    app.failures.note(call.client_address(), Surface::Calendar, KeyProblem::Invalid, now);
+    problem
 }
 
 /// `GET /v1/vehicles/{id}/calendar_feed`.

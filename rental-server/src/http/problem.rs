@@ -42,10 +42,6 @@ pub(crate) enum Problem {
         retry_after: u64,
     },
     QuotaExceeded(QuotaExceeded),
-    /// The address has had too many failed authentications.
-    TooManyFailures {
-        retry_after: u64,
-    },
     /// The organization or connection has its share of what the server can do at the same time.
     Crowded,
     /// The body has a transfer coding besides `chunked`.
@@ -164,7 +160,6 @@ fn class(problem: &Problem) -> Class {
         Problem::BadHeader { .. } => (StatusCode::BAD_REQUEST, REQUEST, "parameter_invalid"),
         Problem::TooManyRequests { .. } => (StatusCode::TOO_MANY_REQUESTS, RATE, "rate_limited"),
         Problem::QuotaExceeded(_) => (StatusCode::FORBIDDEN, PERMISSION, "quota_exceeded"),
-        Problem::TooManyFailures { .. } => (StatusCode::TOO_MANY_REQUESTS, RATE, "too_many_failures"),
         Problem::TransferCoding => (StatusCode::NOT_IMPLEMENTED, REQUEST, "transfer_encoding_unsupported"),
         Problem::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, REQUEST, "request_timeout"),
         Problem::BodyBroken => (StatusCode::BAD_REQUEST, REQUEST, "body_invalid_json"),
@@ -230,10 +225,6 @@ fn message(problem: &Problem) -> String {
         Problem::QuotaExceeded(QuotaExceeded { quota, used, most }) => format!(
             "The organization uses about {used} of {most} {quota}, so nothing was changed; reads go on. Ask the operator of \
              this service for more: `max_{quota}` of the organization."
-        ),
-        Problem::TooManyFailures { retry_after } => format!(
-            "This key or token is refused, as were too many others from this address. A valid one works at once; another try \
-             that fails is answered in {retry_after} s."
         ),
         Problem::Crowded => {
             "The server is busy, and this client has its share of the requests in progress. Nothing was changed. Send fewer \

@@ -38,7 +38,6 @@ pub(crate) struct Reply {
 pub(crate) fn turns_away(handled: &Handled) -> bool {
     match handled {
         Ok(reply) => reply.status == StatusCode::TOO_MANY_REQUESTS,
-        Err(Problem::TooManyFailures { .. }) => true,
         Err(problem) => problem.failed_authentication().is_some(),
     }
 }
@@ -202,9 +201,7 @@ impl Reply {
             | Problem::Crowded => reply.with(header::RETRY_AFTER, "1"),
             Problem::Core(Error::StorageFull | Error::ClockJumped) => reply.with(header::RETRY_AFTER, "5"),
             Problem::MethodNotAllowed { allow } => reply.with(header::ALLOW, allow),
-            Problem::TooManyRequests { retry_after, .. } | Problem::TooManyFailures { retry_after } => {
-                reply.with(header::RETRY_AFTER, &retry_after.to_string())
-            }
+            Problem::TooManyRequests { retry_after, .. } => reply.with(header::RETRY_AFTER, &retry_after.to_string()),
             Problem::UnsupportedMediaType(_) => reply.with(header::ACCEPT, "application/json"),
             Problem::BodyTimeout | Problem::BodyBroken | Problem::TooLarge { .. } => {
                 reply.with(header::CONNECTION, "close")

@@ -90,6 +90,6 @@ fn document() -> Value {
         "description": "All data as it is at this moment, as an archive for `rental-cli store restore`. One at a time. Needs the token of an operator, of any role, or the admin token.",
         "security": [{"adminToken": []}],
         "parameters": [parts::pace()],
-        "responses": parts::responses_of(&archive, &["400", "401", "409", "429", "500", "503"]),
+        "responses": parts::responses_of(&archive, &["400", "401", "409", "500", "503"]),
     })
 }

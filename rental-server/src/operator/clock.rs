@@ -62,6 +62,6 @@ fn document() -> Value {
         "description": "Says that the server's clock is right although it has jumped, for this jump only: writes go on, dated by the clock. Each server is confirmed by itself. Without a jump nothing is done. Returns the status. Needs the token of an operator with the role `owner`, or the admin token.",
         "security": [{"adminToken": []}],
         "requestBody": parts::action_body(json!({"seconds": seconds}), &["seconds"], json!({"seconds": 86_400})),
-        "responses": parts::responses_of(&parts::success("Status", Value::Null), &["400", "401", "403", "409", "413", "415", "429", "500", "503"]),
+        "responses": parts::responses_of(&parts::success("Status", Value::Null), &["400", "401", "403", "409", "413", "415", "500", "503"]),
     })
 }

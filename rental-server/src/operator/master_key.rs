@@ -177,6 +177,6 @@ fn document() -> Value {
         "summary": "Master key of the store",
         "description": "Which key seals webhook secrets, and whose secrets it opens. Never a key itself. Needs the token of an operator with the role `owner`, or the admin token.",
         "security": [{"adminToken": []}],
-        "responses": parts::responses_of(&parts::success("MasterKey", example), &["400", "401", "403", "429", "500", "503"]),
+        "responses": parts::responses_of(&parts::success("MasterKey", example), &["400", "401", "403", "500", "503"]),
     })
 }

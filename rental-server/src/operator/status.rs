@@ -141,6 +141,6 @@ fn document() -> Value {
         "summary": "Status of the server",
         "description": "Version, clock, and room on the disk. Needs the token of an operator, of any role, or the admin token.",
         "security": [{"adminToken": []}],
-        "responses": parts::responses_of(&ok, &["400", "401", "429", "500", "503"]),
+        "responses": parts::responses_of(&ok, &["400", "401", "500", "503"]),
     })
 }

@@ -172,7 +172,7 @@ fn responses(endpoint: &Endpoint, operation: &Operation) -> Value {
         ("413", writes),
         ("415", writes),
         ("422", writes),
-        ("429", !matches!(endpoint.handler, Handler::Open(_))),
+        ("429", keyed),
         ("500", true),
         ("501", writes),
         ("503", true),

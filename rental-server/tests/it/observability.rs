@@ -147,7 +147,6 @@ fn each_background_task_is_supervised_and_counts_its_restarts() {
         "calendar_feeds",
         "clock",
         "congestion",
-        "failed_authentications",
         "free_space",
         "idempotency",
         "lanes",

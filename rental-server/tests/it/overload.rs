@@ -185,7 +185,7 @@ fn kilobytes(server: &Server, name: &str) -> usize {
 #[test]
 fn floods_of_unknown_keys_take_bounded_memory_and_other_addresses_are_served() {
     const KEYS: u32 = 20_000;
-    let server = Server::start(&["--trusted-proxy", "127.0.0.0/8", "--max-failed-authentications", "100"]);
+    let server = Server::start(&["--trusted-proxy", "127.0.0.0/8"]);
     let organization = server.organization();
     organization.vehicle(json!({}));
     let own = forwarded(&server.address, &organization.read, u32::MAX - 1);
@@ -214,13 +214,10 @@ fn floods_of_unknown_keys_take_bounded_memory_and_other_addresses_are_served() {
             theirs.join().expect("the flood")
         });
         assert_eq!(theirs.served.len(), 0, "{what}");
-        println!("{what}: {} unauthorized, {} refused", theirs.failed, theirs.refused.len());
-        // From one address, all but the first hundred; from many, each has few.
-        assert_eq!(theirs.refused.len() > theirs.failed as usize, *what == "one address", "{what}: {}", theirs.failed);
+        println!("{what}: {} unauthorized", theirs.failed);
     }
     let grown = kilobytes(&server, "VmHWM:") - before;
     println!("{grown} kB more for {} addresses", 2 * KEYS + 1);
     assert!(grown < 16 << 10, "{grown} kB for {} addresses and keys", 2 * KEYS);
     assert!(server.log().lines().count() < 500, "a line for each failure");
-    assert!(metric(&server, "rental_authentication_refusals_total") > 0);
 }

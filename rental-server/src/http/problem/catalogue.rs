@@ -208,13 +208,6 @@ pub(crate) const CATALOGUE: &[Refusal] = &[
         "Wait `Retry-After` seconds.",
     ),
     refusal(
-        429,
-        RATE,
-        "too_many_failures",
-        "There were too many failed authentications from this address, and this one failed too.",
-        "Use a valid key; it works at once.",
-    ),
-    refusal(
         500,
         API,
         "data_damaged",
