@@ -201,7 +201,7 @@ pub(crate) struct Config {
     #[arg(long, conflicts_with = "demo")]
     pub(crate) healthcheck: bool,
 
-    /// Send traces and metrics to the OpenTelemetry collector at this URL (OTLP over HTTP with protobuf)
+    /// Send traces to the OpenTelemetry collector at this URL (OTLP over HTTP with protobuf)
     #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL", value_parser = collector)]
     pub(crate) otlp_endpoint: Option<Url>,
 

@@ -55,7 +55,7 @@ use crate::{
         places::ConnectionLimits,
         tls::{Tls, TlsFiles},
     },
-    metrics::{Metrics, exposition::Exposition},
+    metrics::Metrics,
     state::{App, Limits},
     supervisor::Supervisor,
     telemetry::{Collector, Telemetry},
@@ -200,6 +200,11 @@ async fn run(config: &Config, passed: Vec<StdListener>) -> Result<(), String> {
     // Checked and bound first: a wrong secret and an address in use are noticed before anything is made on disk.
     secrets::check(config, place.file())?;
     collector(config)?;
+    if std::env::var_os("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT").is_some() {
+        tracing::warn!(
+            "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT is ignored: metrics are not pushed. Let the collector scrape GET /metrics"
+        );
+    }
     let tls = tls(config)?;
     let listeners = listen(config, passed).await?;
     let base_urls = base_urls(&listeners, tls.is_some())?;
@@ -277,7 +282,7 @@ fn limits(config: &Config) -> (Limits, Arc<Tenants>) {
     (limits, Arc::new(Tenants::new(defaults)))
 }
 
-/// The collector of traces and metrics, with the headers that it asks for.
+/// The collector of traces, with the headers that it asks for.
 fn collector(config: &Config) -> Result<Option<Collector>, String> {
     let Some(url) = config.otlp_endpoint.clone() else {
         return match config.otlp_headers_file {
@@ -348,16 +353,16 @@ impl Background {
             task.abort();
             let _ = task.await;
         }
-        hooks.settings.telemetry.flush(|| app.metrics.page(Exposition::OpenMetrics)).await;
+        hooks.settings.telemetry.flush().await;
         app.usage.stop(&app.hooks.damaged).await;
         // Losing these would only make `last_used_at` a minute older.
         let _ = app.save_uses().await;
     }
 }
 
-/// Sends spans and metrics to the collector.
+/// Sends spans to the collector.
 async fn export(app: Arc<App>) {
-    app.hooks.settings.telemetry.run(|| app.metrics.page(Exposition::OpenMetrics)).await;
+    app.hooks.settings.telemetry.run().await;
 }
 
 /// The sockets: the one of `--listen`, and after it that of `--operator-listen`, if it is given. Those that a service manager

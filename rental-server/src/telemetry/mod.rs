@@ -1,20 +1,18 @@
-//! Sends spans and metrics to an OpenTelemetry collector (OTLP over HTTP with protobuf), if `--otlp-endpoint` names one.
+//! Sends spans to an OpenTelemetry collector (OTLP over HTTP with protobuf), if `--otlp-endpoint` names one. Metrics are scraped.
 //!
 //! A request only puts its span into a bounded queue: when that is full, the span is dropped and counted. One background task
 //! sends batches; while the collector does not answer, it keeps nothing but the queue and says so once a minute. Spans have
 //! method, route, status, duration and organization: no key, no body, no address, no personal data.
 
 mod headers;
-mod numbers;
-mod parts;
 mod spans;
 
 pub(crate) use headers::headers;
 pub(crate) use spans::{Span, What};
 
-use parts::Source;
+use opentelemetry_proto::tonic::resource::v1::Resource;
 use prometheus_client::{metrics::counter::Counter, registry::Registry};
-use prost::Message;
+use prost::Message as _;
 use reqwest::{
     Client, Url,
     header::{CONTENT_TYPE, HeaderMap},
@@ -41,7 +39,7 @@ const FAREWELL: Duration = Duration::from_secs(3);
 /// Time between two log lines about a collector that takes nothing.
 const BETWEEN_LINES: Duration = Duration::from_secs(60);
 
-/// Where spans and metrics go, and how often.
+/// Where spans go, and how often.
 #[derive(Clone, Debug)]
 pub(crate) struct Collector {
     pub(crate) url: Url,
@@ -61,9 +59,8 @@ pub(crate) struct Telemetry {
 struct Export {
     client: Client,
     traces: Url,
-    metrics: Url,
     interval: Duration,
-    source: Source,
+    source: Resource,
     sender: Sender<Span>,
     waiting: tokio::sync::Mutex<Waiting>,
     /// When the log last had a line about a failure.
@@ -104,13 +101,13 @@ impl Telemetry {
         );
     }
 
-    /// Sends for ever. `page` has the metrics as OpenMetrics.
-    pub(crate) async fn run(&self, page: impl Fn() -> String) {
+    /// Sends for ever.
+    pub(crate) async fn run(&self) {
         let Some(export) = &self.export else { return std::future::pending().await };
         let mut waiting = export.waiting.lock().await;
         let Waiting { queue, batch } = &mut *waiting;
-        let mut next = Instant::now() + export.interval;
         loop {
+            let next = Instant::now() + export.interval;
             while batch.len() < MOST_SPANS {
                 let room = MOST_SPANS - batch.len();
                 // Late, or closed.
@@ -119,15 +116,11 @@ impl Telemetry {
                 }
             }
             self.send_spans(export, batch).await;
-            if Instant::now() >= next {
-                export.send(&export.metrics, numbers::request(&page(), &export.source)).await;
-                next = Instant::now() + export.interval;
-            }
         }
     }
 
     /// Sends what is left, for a moment. The task must have ended.
-    pub(crate) async fn flush(&self, page: impl Fn() -> String) {
+    pub(crate) async fn flush(&self) {
         let Some(export) = &self.export else { return };
         let rest = async {
             let mut waiting = export.waiting.lock().await;
@@ -138,7 +131,6 @@ impl Telemetry {
                 batch.push(span);
             }
             self.send_spans(export, batch).await;
-            export.send(&export.metrics, numbers::request(&page(), &export.source)).await;
         };
         // What the collector does not take now is lost.
         let _ = timeout(FAREWELL, rest).await;
@@ -146,8 +138,7 @@ impl Telemetry {
 
     async fn send_spans(&self, export: &Export, batch: &mut Vec<Span>) {
         if !batch.is_empty() {
-            let sent = export.send(&export.traces, spans::request(batch, &export.source)).await;
-            if !sent {
+            if !export.send(batch).await {
                 self.dropped.inc_by(batch.len() as u64);
             }
             batch.clear();
@@ -160,28 +151,24 @@ impl Export {
         let client = Client::builder().default_headers(collector.headers.clone());
         let client = client.redirect(Policy::none()).no_proxy().timeout(TIMEOUT).build();
         let client = client.map_err(|error| format!("cannot make the client for --otlp-endpoint: {error}"))?;
-        let path = |name: &str| {
-            let mut url = collector.url.clone();
-            url.set_path(&format!("{}/v1/{name}", collector.url.path().trim_end_matches('/')));
-            url
-        };
+        let mut traces = collector.url.clone();
+        traces.set_path(&format!("{}/v1/traces", collector.url.path().trim_end_matches('/')));
         let (sender, queue) = channel(QUEUE);
         Ok(Self {
             client,
-            traces: path("traces"),
-            metrics: path("metrics"),
+            traces,
             interval: collector.interval,
-            source: Source::new(),
+            source: spans::source(),
             sender,
             waiting: tokio::sync::Mutex::new(Waiting { queue, batch: Vec::new() }),
             logged: Mutex::default(),
         })
     }
 
-    /// Sends a message; whether the collector took it. A failure is logged, once a minute at most.
-    async fn send(&self, url: &Url, message: impl Message) -> bool {
-        let body = message.encode_to_vec();
-        let request = self.client.post(url.clone()).header(CONTENT_TYPE, "application/x-protobuf").body(body);
+    /// Sends a batch; whether the collector took it. A failure is logged, once a minute at most.
+    async fn send(&self, batch: &[Span]) -> bool {
+        let body = spans::request(batch, &self.source).encode_to_vec();
+        let request = self.client.post(self.traces.clone()).header(CONTENT_TYPE, "application/x-protobuf").body(body);
         let why = match request.send().await {
             Ok(response) if response.status().is_success() => return true,
             Ok(response) => format!("it answered with {}", response.status()),

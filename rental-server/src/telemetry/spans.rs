@@ -1,10 +1,10 @@
 //! Spans as OTLP, with the names of the semantic conventions for HTTP.
 
-use super::parts::{Source, attribute, nanos, scope, text};
-use crate::trace_context::TraceParent;
+use crate::{edge, trace_context::TraceParent};
 use opentelemetry_proto::tonic::{
     collector::trace::v1::ExportTraceServiceRequest,
-    common::v1::any_value::Value,
+    common::v1::{AnyValue, InstrumentationScope, KeyValue, any_value::Value},
+    resource::v1::Resource,
     trace::v1::{ResourceSpans, ScopeSpans, Status, span::SpanKind},
 };
 use rental_core::value::{OrganizationId, Timestamp};
@@ -34,18 +34,29 @@ pub(crate) enum What {
     Attempt { event_type: String, status: Option<u16>, error: Option<String> },
 }
 
+/// Who sends the spans: this process.
+pub(super) fn source() -> Resource {
+    let attributes = vec![
+        text("service.name", "rental-server"),
+        text("service.version", env!("CARGO_PKG_VERSION")),
+        text("service.instance.id", &edge::new_trace().to_string()),
+    ];
+    Resource { attributes, ..Resource::default() }
+}
+
 /// The request to the collector with these spans.
-pub(super) fn request(spans: &[Span], source: &Source) -> ExportTraceServiceRequest {
+pub(super) fn request(spans: &[Span], source: &Resource) -> ExportTraceServiceRequest {
+    let scope = InstrumentationScope { name: "rental-server".into(), ..InstrumentationScope::default() };
     let spans = spans.iter().map(to_proto).collect();
-    let of_scope = ScopeSpans { scope: scope(), spans, ..ScopeSpans::default() };
-    let resource = Some(source.resource.clone());
+    let of_scope = ScopeSpans { scope: Some(scope), spans, ..ScopeSpans::default() };
+    let resource = Some(source.clone());
     ExportTraceServiceRequest {
         resource_spans: vec![ResourceSpans { resource, scope_spans: vec![of_scope], ..ResourceSpans::default() }],
     }
 }
 
 fn to_proto(span: &Span) -> opentelemetry_proto::tonic::trace::v1::Span {
-    let began = nanos(span.began.millis());
+    let began = span.began.millis().saturating_mul(1_000_000);
     let took = u64::try_from(span.took.as_nanos()).unwrap_or(u64::MAX);
     let (name, kind, status, mut attributes) = match &span.what {
         What::Request { endpoint, status } => {
@@ -84,4 +95,13 @@ fn to_proto(span: &Span) -> opentelemetry_proto::tonic::trace::v1::Span {
         status: Some(Status { code, ..Status::default() }),
         ..Default::default()
     }
+}
+
+/// An attribute whose value is a text.
+fn text(key: &str, value: &str) -> KeyValue {
+    attribute(key, Value::StringValue(value.to_owned()))
+}
+
+fn attribute(key: &str, value: Value) -> KeyValue {
+    KeyValue { key: key.to_owned(), value: Some(AnyValue { value: Some(value) }), ..KeyValue::default() }
 }

@@ -1,14 +1,12 @@
-//! Traces and metrics for an OpenTelemetry collector. The collector of these tests decodes what it gets.
+//! Traces for an OpenTelemetry collector. The collector of these tests decodes what it gets.
 
 use crate::{
-    metrics::scrape,
     support::{Connection, Server, receiver::Receiver},
     webhooks::{hook, metric, wait_for},
 };
 use opentelemetry_proto::tonic::{
-    collector::{metrics::v1::ExportMetricsServiceRequest, trace::v1::ExportTraceServiceRequest},
+    collector::trace::v1::ExportTraceServiceRequest,
     common::v1::{KeyValue, any_value::Value},
-    metrics::v1::{Metric, metric::Data, number_data_point},
     trace::v1::{Span, span::SpanKind, status::StatusCode},
 };
 use prost::Message;
@@ -39,14 +37,6 @@ fn spans(collector: &Receiver) -> Vec<Span> {
         resource.scope_spans
     });
     scopes.flat_map(|scope| scope.spans).collect()
-}
-
-/// The newest metrics that a collector has.
-fn newest_metrics(collector: &Receiver) -> Option<Vec<Metric>> {
-    let seen = collector.seen().into_iter().rfind(|seen| seen.line.starts_with("POST /otel/v1/metrics "))?;
-    let request = ExportMetricsServiceRequest::decode(&seen.body[..]).expect("a message of OTLP");
-    let scopes = request.resource_metrics.into_iter().flat_map(|resource| resource.scope_metrics);
-    Some(scopes.flat_map(|scope| scope.metrics).collect())
 }
 
 fn attribute(attributes: &[KeyValue], name: &str) -> Option<String> {
@@ -118,36 +108,11 @@ fn an_attempt_is_a_span_of_the_trace_that_its_receiver_sees() {
 }
 
 #[test]
-fn the_collector_gets_the_metrics_of_a_scrape() {
-    let collector = Receiver::start();
-    let server = server_with(&collector, &[]);
-    server.organization().vehicle(json!({}));
-    let page = scrape(&server, "application/openmetrics-text").text();
-    let families: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
-    let posts = |metrics: &[Metric]| -> Option<f64> {
-        let metric = metrics.iter().find(|metric| metric.name == "rental_http_requests")?;
-        let Some(Data::Sum(sum)) = &metric.data else { panic!("{metric:?}") };
-        let is_post = |attributes: &[KeyValue]| {
-            let value = |name: &str| attribute(attributes, name);
-            [value("method"), value("path"), value("status")]
-                == ["POST", "/v1/vehicles", "2xx"].map(|text| Some(text.to_owned()))
-        };
-        match sum.data_points.iter().find(|point| is_post(&point.attributes))?.value? {
-            number_data_point::Value::AsDouble(number) => Some(number),
-            number_data_point::Value::AsInt(_) => None,
-        }
-    };
-    let metrics = wait_for(
-        "the metrics with the request",
-        || newest_metrics(&collector).filter(|metrics| posts(metrics) == Some(1.0)),
-        || format!("{:?}", newest_metrics(&collector).map(|metrics| metrics.len())),
-    );
-    for family in families {
-        assert!(metrics.iter().any(|metric| metric.name == family), "{family}");
-    }
-    let duration =
-        metrics.iter().find(|metric| metric.name == "rental_http_request_duration_seconds").expect("it is one");
-    assert_eq!(duration.unit, "s");
+fn a_setting_for_pushed_metrics_is_ignored_and_the_start_says_that_metrics_are_scraped() {
+    let variable = "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=http://127.0.0.1:4318/v1/metrics";
+    let server = Server::start_by(&["env", variable], &[]);
+    let log = server.log();
+    assert!(log.contains("metrics are not pushed. Let the collector scrape GET /metrics"), "{log}");
 }
 
 #[test]
@@ -159,7 +124,6 @@ fn spans_of_the_last_moment_are_sent_before_the_server_ends() {
     assert_eq!(spans(&collector).len(), 0);
     crate::events_in_store::stop(server);
     assert!(spans(&collector).iter().any(|span| span.name == "GET /healthz"));
-    assert!(newest_metrics(&collector).is_some());
 }
 
 /// A collector that accepts connections and never answers: the queue fills, spans are dropped, and nothing waits.
@@ -196,7 +160,6 @@ fn a_collector_that_is_not_there_is_logged_once_a_minute() {
 fn sends_token(server: &Server, collector: &Receiver) {
     assert_eq!(Connection::open(&server.address).send("GET", "/healthz", &[], b"").status, 200);
     wait_for_span(collector, "a span", |span| span.name == "GET /healthz");
-    wait_for("the metrics", || newest_metrics(collector), String::new);
     for seen in collector.seen() {
         assert_eq!((seen.header("authorization"), seen.header("x-scope")), ("Bearer of=the collector", "1"));
     }
