@@ -88,10 +88,10 @@ async fn http1<S: Service, I: AsyncRead + AsyncWrite + Send + Unpin>(
     let (seen, served) = (Arc::clone(&traffic), Arc::clone(&shared.service));
     let answers = service_fn(move |request: Request<Incoming>| answer(&served, &seen, request).1);
     let mut builder = http1::Builder::new();
-    // hyper's time-out for heads resets a timer for each request, a cost for every request; `Traffic` does without.
+    // hyper's time-out for heads is one for idle connections, too, and sets a timer for each request: `Traffic` does without.
     builder.header_read_timeout(None).max_headers(MAX_HEADERS).max_buf_size(MAX_HEAD);
     // A client that has sent its request may close its sending half and still wait for the response (RFC 9112, 9.6).
     builder.half_close(true);
     let serving = pin!(builder.serve_connection(TokioIo::new(stream), answers));
-    to_its_end(serving, |serving| serving.graceful_shutdown(), &traffic, shared.drained).await;
+    to_its_end(serving, |serving| serving.graceful_shutdown(), (&traffic, true), shared.drained).await;
 }

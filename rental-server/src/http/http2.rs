@@ -9,7 +9,7 @@ use crate::{
         serve::{Service, respond},
         serving::{InFlightPart, MAX_HEAD, Shared, answer, to_its_end},
         traffic::Traffic,
-        unread::{Places, ReadToItsEnd},
+        unread::ReadToItsEnd,
     },
     shares::Share,
 };
@@ -27,20 +27,15 @@ use std::{
     task::{Context, Poll, ready},
     time::Duration,
 };
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    sync::Semaphore,
-};
+use tokio::io::{AsyncRead, AsyncWrite};
 
-/// Most requests of a connection at the same time. RFC 9113, 6.5.2 advises no fewer.
-const STREAMS: u32 = 100;
+/// Most requests of a connection at the same time.
+const STREAMS: u32 = 50;
 /// Bytes of bodies that a client may send before they are read: of one request, and of all of a connection.
 const STREAM_WINDOW: u32 = 256 << 10;
 const CONNECTION_WINDOW: u32 = 1 << 20;
 /// Bytes of a response that wait for the client, beside the part that is being sent.
 const SEND_BUFFER: usize = 64 << 10;
-/// Requests of a connection whose bodies are read at the same time after an early response.
-const MOST_UNREAD: usize = 8;
 /// How often a silent client is asked whether it is still there, and how long it may take to answer.
 const PING: Duration = Duration::from_secs(20);
 
@@ -50,15 +45,14 @@ where
     S: Service,
     I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let Shared { service, requests, closing, drained, .. } = shared;
-    let of_connection = Arc::new(Semaphore::new(MOST_UNREAD));
-    let places = Places { of_all: closing, of_connection, traffic: Arc::clone(&traffic) };
+    let Shared { service, requests, drained, .. } = shared;
     let (seen, share) = (Arc::clone(&traffic), Arc::<Share>::default());
     let answers = service_fn(move |request: Request<Incoming>| {
         let part = requests.try_take(address.as_ref(), &share);
-        let request = request.map(|body| ReadToItsEnd::new(body, places.clone()));
+        let request = request.map(ReadToItsEnd::new);
         let (call, response) = answer(&service, &seen, request);
-        let service = Arc::clone(&service);
+        // In a box that is freed when the head of the response is ready: a body can wait for its client for long.
+        let (service, response) = (Arc::clone(&service), Box::pin(response));
         async move {
             if part.is_some() {
                 return response.await.map(|response| response.map(|body| Counted { body, part: part.map(Arc::new) }));
@@ -82,7 +76,7 @@ where
         .keep_alive_interval(PING)
         .keep_alive_timeout(PING);
     let serving = pin!(builder.serve_connection(TokioIo::new(stream), answers));
-    to_its_end(serving, |serving| serving.graceful_shutdown(), &traffic, drained).await;
+    to_its_end(serving, |serving| serving.graceful_shutdown(), (&traffic, false), drained).await;
 }
 
 /// The body of a response that counts as in flight until the last of its bytes was sent. The connection takes a body whole

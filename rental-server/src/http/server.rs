@@ -71,9 +71,7 @@ pub(crate) async fn serve<S: Service>(
                     tracing::warn!(%error, "cannot accept a connection");
                     logged = Some(Instant::now());
                 }
-                // Usually no file descriptors are left. A silent connection gives one back.
-                door.places.close_a_silent_one();
-                // The error stays until one is free: without a pause this would be a busy loop.
+                // Usually no file descriptors are left. The error stays until one is free: without a pause this would be a busy loop.
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
@@ -93,18 +91,15 @@ impl<S: Service> Door<S> {
     /// Serves a connection in a task of its own, once there is a place for it. One of an address that has too many is
     /// closed.
     async fn admit(&self, stream: TcpStream, address: IpAddr) {
-        let Some(share) = self.places.share(address) else {
+        let Some(place) = self.places.take(address).await else {
             self.shared.service.refused();
             tracing::debug!(%address, "a connection was refused: its address has too many");
             return;
         };
-        let Some(place) = self.places.place(share).await else { return };
-        let (peer, number, of_address) = (Peer::new(address, &self.limits.proxies), place.number(), place.requests());
+        let (peer, of_address) = (Peer::new(address, &self.limits.proxies), place.requests());
         let (secure, in_flight) = (self.shared.tls.is_some(), self.shared.service.in_flight());
         let traffic = Arc::new(Traffic::new(Box::new(place), peer, secure, in_flight));
-        let serving = connection::serve(stream, Arc::clone(&traffic), of_address, self.shared.clone());
-        let task = tokio::spawn(serving);
-        self.places.watch(number, &traffic, task.abort_handle());
+        tokio::spawn(connection::serve(stream, traffic, of_address, self.shared.clone()));
     }
 }
 

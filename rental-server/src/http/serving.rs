@@ -16,8 +16,6 @@ use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 use tower_service::Service as _;
 
-/// Time for a request's head, from the end of the previous request. So a connection is idle for at most this time.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time for the end of a connection that was idle for too long.
 const FAREWELL: Duration = Duration::from_secs(1);
 /// Most bytes of a request's head.
@@ -108,13 +106,13 @@ where
 pub(super) async fn to_its_end<C: Future<Output = hyper::Result<()>>>(
     mut serving: Pin<&mut C>,
     shut_down: impl Fn(Pin<&mut C>),
-    traffic: &Traffic,
+    (traffic, is_http1): (&Traffic, bool),
     mut drained: watch::Receiver<bool>,
 ) {
     let (ended, patience) = tokio::select! {
         outcome = serving.as_mut() => (Some(outcome), Duration::ZERO),
-        () = traffic.idle_for(HEAD_TIMEOUT) => {
-            tracing::debug!("a connection sent no request in time");
+        () = traffic.is_idle_or_stuck(is_http1) => {
+            tracing::debug!("a connection sent no request in time, or did not take its response");
             (None, FAREWELL)
         }
         () = must_close(&mut drained) => (None, Duration::MAX),

@@ -1,4 +1,5 @@
-//! Counts the requests of one connection, so that an idle connection is found without a timer for each request.
+//! What is known of one connection: its client, its requests, and whether it is idle. One timer looks every [`TICK`]; a request
+//! sets none.
 
 use crate::http::client_address::Peer;
 use prometheus_client::metrics::gauge::Gauge;
@@ -14,7 +15,11 @@ use std::{
 use warp::http::HeaderMap;
 
 /// How often a connection is checked.
-const TICK: Duration = Duration::from_secs(10);
+const TICK: Duration = Duration::from_secs(15);
+/// Longest time for the head of a request, and for a client that takes nothing of a response.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// Longest time without a request. Longer than the 60 s for which proxies keep connections: so the proxy closes first.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
 /// Bytes that a client of a response takes between two checks, at least. Less is what an idle connection of HTTP/2 exchanges.
 const LEAST_TAKEN: u64 = 1 << 10;
 /// At shutdown, how often a connection is checked for an unfinished request or response.
@@ -31,8 +36,6 @@ pub(super) struct Traffic {
     unsent: AtomicBool,
     /// Bytes that the socket has taken.
     written: AtomicU64,
-    /// Bodies of requests that were answered before, whose rest is read.
-    rests: AtomicU64,
     peer: Peer,
     /// Whether the connection is encrypted.
     secure: bool,
@@ -44,9 +47,6 @@ pub(super) struct Traffic {
 /// A request until its response is made.
 pub(super) struct InFlight(Arc<Traffic>);
 
-/// The rest of a body, while it is read after the response.
-pub(super) struct Rest(Arc<Traffic>);
-
 impl Traffic {
     /// `place` is dropped with the last request.
     pub(super) fn new(place: Box<dyn Any + Send + Sync>, peer: Peer, secure: bool, in_flight: Gauge) -> Self {
@@ -56,7 +56,6 @@ impl Traffic {
             unread: AtomicBool::new(false),
             unsent: AtomicBool::new(false),
             written: AtomicU64::new(0),
-            rests: AtomicU64::new(0),
             peer,
             secure,
             in_flight,
@@ -77,12 +76,6 @@ impl Traffic {
         self.begun.fetch_add(1, Ordering::Relaxed);
         self.in_flight.inc();
         InFlight(Arc::clone(self))
-    }
-
-    /// The rest of a body begins to be read.
-    pub(super) fn rest(self: &Arc<Self>) -> Rest {
-        self.rests.fetch_add(1, Ordering::Relaxed);
-        Rest(Arc::clone(self))
     }
 
     /// Bytes were received.
@@ -110,11 +103,10 @@ impl Traffic {
         self.written.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Returns the number of requests so far, if each has ended, its response was sent, and the rest of no body is read.
-    pub(super) fn settled(&self) -> Option<u64> {
+    /// Returns the number of requests so far, if each has ended and its response was sent.
+    fn settled(&self) -> Option<u64> {
         let (begun, ended) = (self.begun.load(Ordering::Relaxed), self.ended.load(Ordering::Relaxed));
-        let waits = self.unsent.load(Ordering::Relaxed) || self.rests.load(Ordering::Relaxed) > 0;
-        (begun == ended && !waits).then_some(begun)
+        (begun == ended && !self.unsent.load(Ordering::Relaxed)).then_some(begun)
     }
 
     /// Resolves when two checks in a row find no request in progress and none between them: the client is silent, or its
@@ -131,34 +123,46 @@ impl Traffic {
         }
     }
 
-    /// Resolves when no request was in flight or began during `limit`, and the client took nothing of a response, give or
-    /// take a tick.
-    pub(super) async fn idle_for(&self, limit: Duration) {
-        let mut quiet = Quiet::default();
-        while quiet.ticks < limit.as_secs() / TICK.as_secs() {
+    /// Resolves when the connection was idle for [`IDLE_TIMEOUT`], or when a head did not come or a response was not taken in
+    /// [`HEAD_TIMEOUT`], give or take a tick. Only with HTTP/1 do bytes between two requests tell that a head has begun.
+    pub(super) async fn is_idle_or_stuck(&self, is_http1: bool) {
+        let mut quiet = Quiet { is_http1, ..Quiet::default() };
+        loop {
             tokio::time::sleep(TICK).await;
-            quiet.tick(self);
+            if quiet.tick(self) {
+                return;
+            }
         }
     }
 }
 
-/// For how many checks in a row a connection was silent.
+/// For how many checks in a row nothing happened on a connection.
 #[derive(Default)]
 struct Quiet {
-    ticks: u64,
+    is_http1: bool,
+    ticks: u32,
+    /// Checks in a row that found a head or a response on its way.
+    stuck: u32,
     /// Requests and bytes until the last check.
     begun: u64,
     written: u64,
 }
 
 impl Quiet {
-    fn tick(&mut self, traffic: &Traffic) {
+    /// Whether the connection must be closed.
+    fn tick(&mut self, traffic: &Traffic) -> bool {
         let (begun, ended) = (traffic.begun.load(Ordering::Relaxed), traffic.ended.load(Ordering::Relaxed));
         let written = traffic.written.load(Ordering::Relaxed);
         // A client that reads slowly reads.
         let is_read = written.saturating_sub(self.written) >= LEAST_TAKEN;
         let is_quiet = begun == ended && begun == self.begun && !is_read;
-        *self = Self { ticks: if is_quiet { self.ticks + 1 } else { 0 }, begun, written };
+        // A new connection owes a head.
+        let owes_head = begun == 0 || (self.is_http1 && traffic.is_unread());
+        let is_stuck = is_quiet && (owes_head || traffic.unsent.load(Ordering::Relaxed));
+        let count = |is: bool, before: u32| if is { before + 1 } else { 0 };
+        (self.ticks, self.stuck) = (count(is_quiet, self.ticks), count(is_stuck, self.stuck));
+        (self.begun, self.written) = (begun, written);
+        TICK * self.ticks >= IDLE_TIMEOUT || TICK * self.stuck >= HEAD_TIMEOUT
     }
 }
 
@@ -175,42 +179,47 @@ impl Drop for InFlight {
     }
 }
 
-impl Drop for Rest {
-    fn drop(&mut self) {
-        self.0.rests.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::net::Ipv4Addr;
 
+    fn traffic() -> Arc<Traffic> {
+        let peer = Peer::new(Ipv4Addr::LOCALHOST.into(), &Arc::default());
+        Arc::new(Traffic::new(Box::new(()), peer, false, Gauge::default()))
+    }
+
+    /// After how many checks the connection is closed.
+    fn closes_after(quiet: &mut Quiet, traffic: &Traffic) -> usize {
+        (1..100).find(|_| quiet.tick(traffic)).expect("it is closed")
+    }
+
+    #[test]
+    fn an_idle_connection_is_kept_longer_than_by_proxies_and_one_that_owes_a_head_is_not() {
+        let (traffic, mut quiet) = (traffic(), Quiet { is_http1: true, ..Quiet::default() });
+        assert_eq!(closes_after(&mut quiet, &traffic), 2, "no request ever came");
+        drop(traffic.begin());
+        assert!(!quiet.tick(&traffic), "one came");
+        assert_eq!(closes_after(&mut quiet, &traffic), 5, "75 s");
+        drop(traffic.begin());
+        assert!(!quiet.tick(&traffic) && !quiet.tick(&traffic));
+        traffic.received();
+        assert_eq!(closes_after(&mut quiet, &traffic), 2, "a part of a head came");
+    }
+
     #[test]
     fn who_takes_a_response_slowly_is_not_silent_and_who_takes_nothing_is() {
-        let peer = Peer::new(Ipv4Addr::LOCALHOST.into(), &Arc::default());
-        let traffic = Arc::new(Traffic::new(Box::new(()), peer, false, Gauge::default()));
-        let mut quiet = Quiet::default();
-        quiet.tick(&traffic);
-        assert_eq!(quiet.ticks, 1, "no request ever began");
-        drop(traffic.begin());
-        quiet.tick(&traffic);
-        assert_eq!(quiet.ticks, 0, "one began");
-        for _ in 0..10 {
+        let (traffic, mut quiet) = (traffic(), Quiet::default());
+        let request = traffic.begin();
+        assert!((0..100).all(|_| !quiet.tick(&traffic)), "a request is in flight");
+        drop(request);
+        traffic.sending(true);
+        for _ in 0..100 {
             traffic.sent(LEAST_TAKEN as usize);
-            quiet.tick(&traffic);
-            assert_eq!(quiet.ticks, 0, "a part of its response was sent");
+            assert!(!quiet.tick(&traffic), "a part of its response was sent");
         }
         // What an idle connection of HTTP/2 exchanges.
-        for ticks in 1..4 {
-            traffic.sent(100);
-            quiet.tick(&traffic);
-            assert_eq!(quiet.ticks, ticks);
-        }
-        let request = traffic.begin();
-        quiet.tick(&traffic);
-        quiet.tick(&traffic);
-        assert_eq!(quiet.ticks, 0, "a request is in flight");
-        drop(request);
+        traffic.sent(100);
+        assert_eq!(closes_after(&mut quiet, &traffic), 2);
     }
 }

@@ -50,27 +50,25 @@ pub(crate) async fn serve<P: Serialize + Send + Sync + 'static>(
     loop {
         match listener.accept().await {
             Ok((stream, address)) => {
-                let Some(share) = places.share(address.ip()) else { continue };
-                let Some(place) = places.place(share).await else { continue };
-                let (peer, number) = (Peer::new(address.ip(), &proxies), place.number());
+                let Some(place) = places.take(address.ip()).await else { continue };
+                let peer = Peer::new(address.ip(), &proxies);
                 let traffic = Arc::new(Traffic::new(Box::new(place), peer, acceptor.is_some(), Default::default()));
                 let stream = ClosesGently::new(stream, Arc::clone(&traffic), Arc::clone(&closing));
-                let (acceptor, served, progress) = (acceptor.clone(), Arc::clone(&traffic), progress.clone());
-                let task = tokio::spawn(async move {
+                let (acceptor, progress) = (acceptor.clone(), progress.clone());
+                tokio::spawn(async move {
                     // A slow or idle connection is closed: nothing is lost.
                     let _ = tokio::time::timeout(LONGEST, async {
                         let is_secure = acceptor.is_some();
                         match acceptor {
-                            None => connection(stream, served, is_secure, progress).await,
+                            None => connection(stream, traffic, is_secure, progress).await,
                             Some(acceptor) => match acceptor.accept(stream).await {
-                                Ok(stream) => connection(stream, served, is_secure, progress).await,
+                                Ok(stream) => connection(stream, traffic, is_secure, progress).await,
                                 Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
                             },
                         }
                     })
                     .await;
                 });
-                places.watch(number, &traffic, task.abort_handle());
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");

@@ -160,7 +160,7 @@ fn a_backup_may_take_longer_than_a_request_and_than_a_silent_connection() {
     let server = Server::start(&["--request-timeout", "5s"]);
     much(&server);
     let mut slow = begun(&server, "?pace=full");
-    // Beyond the request time-out and the 30 s after which a silent connection is closed, give or take a tick.
+    // Beyond the request time-out and the 30 s after which a connection is closed that takes nothing of a response.
     std::thread::sleep(Duration::from_secs(45));
     let mut rest = Vec::new();
     slow.stream.get_ref().set_read_timeout(Some(Duration::from_secs(5))).unwrap();

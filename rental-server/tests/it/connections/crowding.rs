@@ -7,45 +7,6 @@ use std::{
     time::Duration,
 };
 
-fn health(address: &str) -> std::io::Result<u16> {
-    let mut connection = Connection::try_open(address)?;
-    // Far below the 30 s after which a silent connection is closed anyway.
-    connection.stream.get_ref().set_read_timeout(Some(Duration::from_secs(15)))?;
-    connection.try_send("GET", "/healthz", &[], b"").map(|reply| reply.status)
-}
-
-#[test]
-fn silent_connections_do_not_keep_others_out() {
-    let server = Server::start(&["--max-connections", "20"]);
-    let mut silent: Vec<Connection> = (0..60).map(|_| Connection::open(&server.address)).collect();
-    let mut begun = Connection::open(&server.address);
-    begun.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ").expect("sent");
-    for _ in 0..5 {
-        assert_eq!(health(&server.address).expect("a response although all places are taken"), 200);
-    }
-    silent.truncate(60);
-}
-
-#[test]
-fn a_connection_with_a_request_in_progress_is_not_closed_for_another() {
-    let server = Server::start(&["--max-connections", "2"]);
-    let token = server.admin_token.as_str();
-    let body = r#"{"name":"Test"}"#;
-    let mut working = Connection::open(&server.address);
-    let head = format!(
-        "POST /admin/v1/organizations HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
-        body.len()
-    );
-    working.write(head.as_bytes()).expect("sent");
-    let _silent = Connection::open(&server.address);
-    for _ in 0..3 {
-        assert_eq!(health(&server.address).expect("the silent one makes room"), 200);
-        std::thread::sleep(Duration::from_millis(700));
-    }
-    working.write(body.as_bytes()).expect("still open");
-    working.read_reply(false).expect("a response").ok();
-}
-
 /// An address of this machine other than loopback, which has no limit.
 pub(crate) fn own_address() -> Option<IpAddr> {
     let socket = UdpSocket::bind("0.0.0.0:0").ok()?;

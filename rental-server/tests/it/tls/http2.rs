@@ -15,9 +15,6 @@ use std::{
 use tokio::{net::TcpStream, task::JoinHandle};
 use warp::http::Request;
 
-/// For how long the server reads a body after an early response. On a busy machine a test can take longer.
-const READ_FOR: Duration = Duration::from_secs(2);
-
 /// How the connection ended.
 type Ended = JoinHandle<Result<(), h2::Error>>;
 
@@ -77,7 +74,7 @@ fn the_streams_of_a_connection_are_bounded() {
     run(&server.address, &pair, async |mut client, _| {
         let (response, _) = client.send_request(request("GET", "/healthz", ""), true).unwrap();
         assert_eq!(response.await.unwrap().status(), 200);
-        assert_eq!(client.current_max_send_streams(), 100);
+        assert_eq!(client.current_max_send_streams(), 50);
         // The largest list of header fields that the server announces is smaller than this one: the client's library
         // does not look, the server refuses.
         let mut large = request("GET", "/healthz", "");
@@ -159,70 +156,6 @@ fn an_early_response_ends_with_no_error_and_the_connection_stays() {
         let (response, _) = client.send_request(request("GET", "/healthz", ""), true).unwrap();
         assert_eq!(response.await.unwrap().status(), 200);
     });
-}
-
-/// Begins a request that is refused while its body is still being sent, and reads the response.
-async fn refused_early(client: &SendRequest<Bytes>) -> h2::SendStream<Bytes> {
-    let mut client = client.clone().ready().await.unwrap();
-    let (response, mut send) = client.send_request(request("POST", "/v1/vehicles", "wrong"), false).unwrap();
-    let _ = send.send_data(Bytes::from_static(b"{\"name\":"), false);
-    let response = response.await.unwrap();
-    assert_eq!(response.status(), 401);
-    body(response.into_body()).await;
-    send
-}
-
-async fn reset_of(send: &mut h2::SendStream<Bytes>) -> Reason {
-    std::future::poll_fn(|context| send.poll_reset(context)).await.unwrap()
-}
-
-#[test]
-fn eight_bodies_of_a_connection_are_read_after_their_responses_and_no_others() {
-    let directory = tempfile::tempdir().unwrap();
-    let (server, pair) = start(directory.path(), &[]);
-    run(&server.address, &pair, async |client, _| {
-        let (begun, mut sending) = (Instant::now(), Vec::new());
-        for _ in 0..8 {
-            sending.push(refused_early(&client).await);
-        }
-        // Without a place it is reset at once, and none of the others is.
-        assert_eq!(reset_of(&mut refused_early(&client).await).await, Reason::NO_ERROR);
-        let sent: Vec<_> = sending.iter_mut().map(|send| send.send_data(Bytes::from_static(b" "), false)).collect();
-        assert!(sent.iter().all(Result::is_ok) || begun.elapsed() > READ_FOR, "{sent:?}");
-        // The client that goes on for ever is not waited for.
-        for send in &mut sending {
-            assert_eq!(reset_of(send).await, Reason::NO_ERROR);
-        }
-        // Their places are free again.
-        let mut send = refused_early(&client).await;
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        send.send_data(Bytes::from_static(b"}"), true).unwrap();
-    });
-}
-
-#[test]
-fn a_shutdown_reads_what_is_sent_after_an_early_response() {
-    let directory = tempfile::tempdir().unwrap();
-    let (mut server, pair) = start(directory.path(), &[]);
-    run(&server.address, &pair, async |mut client, ended| {
-        let begun = Instant::now();
-        let mut send = refused_early(&client).await;
-        server.signal("TERM");
-        while let Ok(ready) = client.ready().await {
-            client = ready;
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        // Longer than an idle connection is kept, shorter than a body is read.
-        for _ in 0..12 {
-            let sent = send.send_data(Bytes::from_static(b" "), false);
-            assert!(sent.is_ok() || begun.elapsed() > READ_FOR, "{sent:?}");
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-        let _ = send.send_data(Bytes::from_static(b"}"), true);
-        let ended = ended.await.unwrap();
-        assert!(ended.is_ok(), "the connection ends without an error: {ended:?}");
-    });
-    assert_eq!(server.exit_code(), Some(0));
 }
 
 /// Many clients send their body whole and read the response then, or lose it when the stream is reset before.
