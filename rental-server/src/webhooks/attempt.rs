@@ -24,7 +24,7 @@ use rental_core::{
         webhook_endpoint::{DISABLED_BY_FAILURES, WebhookEndpoint},
     },
     rows::key,
-    store::{Batch, Check, Commit, Prior, Record, Revision},
+    store::{Batch, Check, Commit, Prior, Record, Revision, StoreError},
     value::{DeliveryId, EndpointId, OrganizationId, Timestamp, url},
     webhooks::{
         attempt::{AfterAttempt, Ending, RetryDecision, Streak, after_attempt},
@@ -304,7 +304,12 @@ async fn settle(
             fan_out::replace(&mut batch, row.organization, record, &before, &object)?;
         }
         let disables = endpoint.map_or(Ok(false), |record| note_health(&mut batch, record, after, now))?;
-        if hooks.store().commit(batch).await? == Commit::Applied {
+        let committed = hooks.store().commit(batch).await;
+        // The clock has jumped since it was looked at. The outcome waits above: without it the event would be sent again.
+        if committed == Err(StoreError::ClockJumped) {
+            continue;
+        }
+        if committed? == Commit::Applied {
             return Ok(match after.next {
                 RetryDecision::Delivered => Outcome::Success(Duration::from_millis(log.duration_ms)),
                 RetryDecision::RetryAt(_) | RetryDecision::GivenUp => {
