@@ -10,8 +10,8 @@ use crate::{
     webhooks::{backlog, retention},
 };
 use rental_core::{
-    operations::idempotency,
-    store::{DamagedRow, StoreError},
+    operations::{self, Newest, idempotency},
+    store::{DamagedRow, Engine, StoreError},
 };
 use std::{future::Future, sync::Arc, time::Duration};
 use tokio::{
@@ -23,8 +23,29 @@ use tokio::{
 const SHORT: Duration = Duration::from_secs(20);
 /// How often objects are removed whose retention has ended.
 const LONG: Duration = Duration::from_secs(3600);
+/// A start so many milliseconds after the newest object was made is worth a warning: 30 days.
+const LONG_OFF: i64 = 30 * 86_400_000;
 /// Idempotency records that one batch removes.
 const MOST_RECORDS: usize = 256;
+
+/// New objects sort above those of the store, also when the clock was set back while no server ran. From now on the clock is
+/// watched.
+pub(crate) async fn begin_clock(store: &dyn Engine) -> Result<(), String> {
+    let newest = operations::newest(store).await.map_err(|error| format!("cannot read the store: {error:?}"))?;
+    let database = store.time().await.map_err(|error| format!("cannot read the clock of the database: {error}"))?;
+    edge::watch(newest.map(|newest| newest.made_at), database);
+    let Some(Newest { id_time, made_at }) = newest else { return Ok(()) };
+    let now = edge::now();
+    if id_time > now {
+        tracing::warn!(newest = %id_time, "the store has ids that are newer than this machine's clock; new ids continue from there");
+        // The first millisecond in which every id is newer.
+        edge::ids_rise_from(id_time.plus_millis(1));
+    }
+    if now > made_at.plus_millis(LONG_OFF) {
+        tracing::warn!(newest = %made_at, "the newest object of the store is more than 30 days old: check that the clock is right, because what has expired is removed");
+    }
+    Ok(())
+}
 
 /// Starts the tasks of this file. They do not notice a stop: they can be aborted at any time, because each change is one
 /// batch.

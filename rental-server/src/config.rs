@@ -1,18 +1,23 @@
 //! Flags and environment, as `docs/reference.md` lists them.
 
+mod backups;
 mod generated;
 mod meant;
 mod network;
+mod quantities;
 
+pub(crate) use backups::BackupPlan;
 pub(crate) use generated::{Generated, generate};
 pub(crate) use meant::meant;
 pub(crate) use network::Network;
 
+use backups::BackupFlags;
 use clap::{
     CommandFactory, FromArgMatches, Parser, ValueEnum,
     error::{ContextKind, ContextValue, ErrorKind},
     parser::ValueSource,
 };
+use quantities::{TIMES, duration, quantity};
 use rental_core::{
     store::{self, Place, WrongUrl, url_forms},
     webhooks::attempt::Schedule,
@@ -177,6 +182,9 @@ pub(crate) struct Config {
     #[arg(long, env = "RENTAL_MIN_FREE_SPACE", value_name = "SIZE", value_parser = free_space)]
     pub(crate) min_free_space: Option<u64>,
 
+    #[command(flatten)]
+    pub(crate) backups: BackupFlags,
+
     /// What to do with a store of an older schema version: `auto` upgrades it before it is served, `never` refuses it
     #[arg(long, env = "RENTAL_STORE_UPGRADE", default_value = "auto", value_name = "WHEN")]
     pub(crate) store_upgrade: StoreUpgrade,
@@ -320,9 +328,6 @@ fn store_help() -> String {
     format!("Store of the data: {}, or {}, which several servers can share", of(false), of(true))
 }
 
-/// Units of time, in milliseconds.
-const TIMES: [(&str, u64); 5] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
-
 /// A retention: `90d`, at least an hour and at most 3650 days, or `forever`.
 fn retention(text: &str) -> Result<Kept, String> {
     if text == "forever" {
@@ -332,13 +337,6 @@ fn retention(text: &str) -> Result<Kept, String> {
     let in_range = (3_600_000..=3650 * 86_400_000).contains(&millis);
     let millis = i64::try_from(millis).ok().filter(|_| in_range);
     millis.map(|millis| Kept(Some(millis))).ok_or_else(|| "must be at least 1h and at most 3650d, or `forever`".into())
-}
-
-/// `500ms`, `30s`, `2m`, `2h`, `1d`: more than 0, at most 30 days.
-fn duration(text: &str) -> Result<Duration, String> {
-    let millis = quantity(text, &TIMES, "write it with ms, s, m, h or d, such as 30s")?;
-    let in_range = (1..=30 * 86_400_000).contains(&millis);
-    if in_range { Ok(Duration::from_millis(millis)) } else { Err("must be more than 0 and at most 30d".into()) }
 }
 
 /// `30s,2m,10m`: 1 to 20 durations.
@@ -396,17 +394,6 @@ fn most_requests(text: &str) -> Result<Most, String> {
 fn rate(text: &str) -> Result<u32, String> {
     let number = text.parse().ok().filter(|number| (1..=1_000_000).contains(number));
     number.ok_or_else(|| "must be a whole number of requests per second, 1 to 1000000, such as 5".into())
-}
-
-/// A whole number and one of these units. `usage` ends the message about any other text.
-fn quantity(text: &str, units: &[(&str, u64)], usage: &str) -> Result<u64, String> {
-    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
-    let number: u64 = number.parse().map_err(|_| format!("is no whole number with a unit: {usage}"))?;
-    match units.iter().find(|(name, _)| *name == unit) {
-        Some((_, factor)) => Ok(number.saturating_mul(*factor)),
-        None if unit.is_empty() => Err(format!("has no unit: {usage}")),
-        None => Err(format!("unknown unit `{unit}`: {usage}")),
-    }
 }
 
 #[cfg(test)]

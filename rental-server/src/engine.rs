@@ -9,7 +9,10 @@ use rental_core::{
     check::repair::{self, Plan, Waiter},
     operations::Edge,
     resources::sql_views,
-    store::{Absent, Access, Answer, Damaged, Engine, Environment, Opening, Place, Record, Snapshot, Span, StoreError},
+    store::{
+        Absent, Access, Answer, Damaged, DamagedRow, Engine, Environment, Opening, Place, Record, Snapshot, Span,
+        StoreError,
+    },
 };
 use std::{
     ffi::OsString,
@@ -170,6 +173,33 @@ impl Moment {
             Ok(rows) if rows.is_empty() => None,
             Ok(rows) => Some(rows.into_iter().map(Ok).collect()),
             Err(error) => Some(vec![Err(error)]),
+        });
+        parts.flatten()
+    }
+
+    /// The same without damaged rows, of which `damaged` is told.
+    pub(crate) fn sound_rows(
+        &mut self,
+        span: Span,
+        mut damaged: impl FnMut(&DamagedRow),
+    ) -> impl Iterator<Item = Result<Record, StoreError>> {
+        // The rows before a damaged one are read first, then those behind it.
+        let (end, mut rest, mut behind) = (span.to.clone(), span, None);
+        let parts = std::iter::from_fn(move || {
+            loop {
+                // A part that meets a damaged row gives none of the rows before it.
+                let from = rest.from.clone();
+                match self.runtime.block_on(self.snapshot.next(&mut rest)) {
+                    Ok(rows) if rows.is_empty() => (rest.from, rest.to) = (behind.take()?, end.clone()),
+                    Ok(rows) => return Some(rows.into_iter().map(Ok).collect()),
+                    Err(StoreError::Damaged(row)) if row.key >= from && row.key < rest.to => {
+                        damaged(&row);
+                        behind = Some(row.key.next());
+                        (rest.from, rest.to) = (from, row.key);
+                    }
+                    Err(error) => return Some(vec![Err(error)]),
+                }
+            }
         });
         parts.flatten()
     }

@@ -3,6 +3,7 @@
 mod access;
 mod attachments;
 mod audit;
+mod backups;
 mod calendar_feeds;
 mod changed_feeds;
 mod chores;
@@ -47,6 +48,7 @@ use crate::{
         limiter::Limit,
         quotas::{Defaults, Tenants},
     },
+    backups::Backups,
     config::{Config, LogFormat, LogLevel, store_url},
     disk::Space,
     endpoints::Offered,
@@ -64,10 +66,7 @@ use crate::{
 };
 use clap::CommandFactory;
 use futures_util::future::{join, join_all, try_join_all};
-use rental_core::{
-    operations::{self, Newest},
-    store::{Engine, Place},
-};
+use rental_core::store::{Engine, Place};
 use std::{
     io::{self, ErrorKind, Write},
     net::{SocketAddr, TcpListener as StdListener},
@@ -85,8 +84,6 @@ use tokio::{
 
 /// Most open connections of `--operator-listen`.
 const OPERATOR_CONNECTIONS: usize = 256;
-/// A start so many milliseconds after the newest object was made is worth a warning: 30 days.
-const LONG_OFF: i64 = 30 * 86_400_000;
 /// How long the exit waits for threads that are at work when everything has stopped and the store is closed.
 const LONGEST_LEFT_OVER: Duration = Duration::from_secs(1);
 
@@ -208,15 +205,16 @@ async fn run(config: &Config, passed: Vec<StdListener>) -> Result<(), String> {
     let tls = tls(config)?;
     let listeners = listen(config, passed).await?;
     let base_urls = base_urls(&listeners, tls.is_some())?;
+    let backups = Backups::of(config, place.file().is_none())?;
     let store = engine::open(place.as_ref(), config).await?;
     let mut stop = Box::pin(stop_signal()?);
     let before = upgrade::before_serving((&listeners, tls.as_ref()), store, (&place, config), stop.as_mut()).await?;
     let Ended::Ready(store) = before else { return Ok(()) };
     engine::rebuild_what_was_lost(place.as_ref(), &store).await?;
     engine::make_views(store.as_ref()).await;
-    begin_clock(store.as_ref()).await?;
+    chores::begin_clock(store.as_ref()).await?;
     let token = secrets::admin_token(config, place.file())?;
-    let (app, hooks, supervisor) = assemble(config, place.as_ref(), &store, &token.text).await?;
+    let (app, hooks, supervisor) = assemble(config, place.as_ref(), &store, (&token.text, backups)).await?;
     match (&demo, base_urls.last()) {
         // The last one serves everything.
         (Some(_), Some(base_url)) => demo::fill(&app, base_url, &token.text).await?,
@@ -240,7 +238,7 @@ async fn assemble(
     config: &Config,
     place: &dyn Place,
     store: &Arc<dyn Engine>,
-    token: &str,
+    (token, backups): (&str, Backups),
 ) -> Result<(Arc<App>, Arc<Hooks>, Arc<Supervisor>), String> {
     let keys = master_key::open(store.as_ref(), config, place.file()).await?;
     let supervisor = Supervisor::new();
@@ -249,7 +247,7 @@ async fn assemble(
     let names = endpoints::names().map(|(method, path)| (method.as_str(), path));
     let failures = Failures::default();
     let (limits, tenants) = limits(config);
-    let seen = (&*hooks.damaged, &hooks.space);
+    let seen = (&*hooks.damaged, &hooks.space, &backups);
     let metrics =
         Metrics::new(names, (&hooks.metrics, &hooks.settings.telemetry), seen, &supervisor, (&failures, &tenants));
     store.observe(metrics.commits.clone());
@@ -263,6 +261,7 @@ async fn assemble(
         (limits, tenants),
         (metrics, documents, failures),
     );
+    app.backups = Arc::new(backups);
     app.public_url = public_url.map(str::to_owned);
     Ok((Arc::new(app), hooks, supervisor))
 }
@@ -314,7 +313,7 @@ fn webhook_settings(config: &Config) -> Result<webhooks::Settings, String> {
 
 /// The background tasks that run while the server serves.
 struct Background {
-    /// They end by themselves, after the attempts in flight.
+    /// They end by themselves, after the attempts in flight; a backup ends where it is.
     deliver: Vec<JoinHandle<()>>,
     /// They can be ended at any time.
     chores: Vec<JoinHandle<()>>,
@@ -327,8 +326,14 @@ impl Background {
         supervisor: &Arc<Supervisor>,
         tls: Option<&Tls>,
     ) -> Result<Self, String> {
-        let deliver = webhooks::start(hooks).await.map_err(|error| format!("cannot start the webhooks: {error:?}"))?;
+        let mut deliver =
+            webhooks::start(hooks).await.map_err(|error| format!("cannot start the webhooks: {error:?}"))?;
         let mut chores = chores::start(supervisor, app);
+        app.backups.warn_if_none();
+        if app.backups.every().is_some() {
+            let own = Arc::clone(app);
+            deliver.push(supervisor.start("backup", move || make_backups(Arc::clone(&own))));
+        }
         chores.push(tasks::start(supervisor, app));
         if hooks.settings.telemetry.is_on() {
             let own = Arc::clone(app);
@@ -358,6 +363,10 @@ impl Background {
         // Losing these would only make `last_used_at` a minute older.
         let _ = app.save_uses().await;
     }
+}
+
+async fn make_backups(app: Arc<App>) {
+    app.backups.run(&app.store, &app.hooks.space.spools, &app.supervisor).await;
 }
 
 /// Sends spans to the collector.
@@ -431,25 +440,6 @@ async fn close(store: Arc<dyn Engine>) {
     if let Err(error) = store.close().await {
         tracing::warn!(%error, "the store did not close cleanly");
     }
-}
-
-/// New objects sort above those of the store, also when the clock was set back while no server ran. From now on the clock is
-/// watched.
-async fn begin_clock(store: &dyn Engine) -> Result<(), String> {
-    let newest = operations::newest(store).await.map_err(|error| format!("cannot read the store: {error:?}"))?;
-    let database = store.time().await.map_err(|error| format!("cannot read the clock of the database: {error}"))?;
-    edge::watch(newest.map(|newest| newest.made_at), database);
-    let Some(Newest { id_time, made_at }) = newest else { return Ok(()) };
-    let now = edge::now();
-    if id_time > now {
-        tracing::warn!(newest = %id_time, "the store has ids that are newer than this machine's clock; new ids continue from there");
-        // The first millisecond in which every id is newer.
-        edge::ids_rise_from(id_time.plus_millis(1));
-    }
-    if now > made_at.plus_millis(LONG_OFF) {
-        tracing::warn!(newest = %made_at, "the newest object of the store is more than 30 days old: check that the clock is right, because what has expired is removed");
-    }
-    Ok(())
 }
 
 /// TLS, when the flags name its files.

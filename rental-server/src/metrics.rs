@@ -7,6 +7,7 @@ mod process;
 
 use crate::{
     access::{failures::Failures, quotas::Tenants},
+    backups::Backups,
     damaged_rows::DamagedRows,
     disk::Space,
     histogram::{Bounds, Histogram},
@@ -81,7 +82,7 @@ impl Metrics {
     pub(crate) fn new<'e>(
         endpoints: impl Iterator<Item = (&'e str, &'e str)>,
         (hooks, telemetry): (&HookMetrics, &Telemetry),
-        (damaged, space): (&DamagedRows, &Space),
+        (damaged, space, backups): (&DamagedRows, &Space, &Backups),
         supervisor: &Supervisor,
         (failures, tenants): (&Failures, &Tenants),
     ) -> Self {
@@ -100,6 +101,7 @@ impl Metrics {
         telemetry.register(registry);
         supervisor.register(registry);
         space.register(registry);
+        backups.register(registry);
         failures.register(registry);
         tenants.register(registry);
         let (commits, feeds) = (Commits::register(registry), FeedGauges::register(registry));

@@ -8,6 +8,7 @@ use crate::{
         operators::Operators,
         quotas::Tenants,
     },
+    backups::Backups,
     changed_feeds::ChangedFeeds,
     congestion::Congestion,
     http::{
@@ -101,6 +102,8 @@ pub(crate) struct App {
     pub(crate) draining: Arc<AtomicBool>,
     /// Set while a backup runs.
     pub(crate) backing_up: Arc<AtomicBool>,
+    /// The backups that the server makes by itself.
+    pub(crate) backups: Arc<Backups>,
     /// Set while an export runs.
     pub(crate) exporting: Arc<AtomicBool>,
     pub(crate) documents: Documents,
@@ -148,6 +151,7 @@ impl App {
             public_url: None,
             draining: Arc::default(),
             backing_up: Arc::default(),
+            backups: Arc::default(),
             exporting: Arc::default(),
             admin_token: Sha256::digest(admin_token.as_bytes()).into(),
             imports: Arc::new(Semaphore::new(MOST_IMPORTS)),

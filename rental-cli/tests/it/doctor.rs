@@ -219,3 +219,24 @@ fn without_an_api_key_the_next_step_is_a_login() {
     let (word, _, next) = check(&ran, "api key");
     assert_eq!((word, next), ("skipped", "`rental-cli login` stores one"));
 }
+
+#[test]
+fn backups_that_are_old_or_never_made_are_a_warning() {
+    let run = |backups: &str| {
+        let status = ok(&format!(r#"{{"object":"status","backups":{backups},"time":"2026-05-05T09:30:00.000Z"}}"#));
+        let script = vec![page(200, WELL), page(200, WELL), status, master_key(0), no_endpoints()];
+        Ran::of(FakeServer::new(script).command(&["doctor"]).env_remove("RENTAL_API_KEY"))
+    };
+    for (backups, word, fact) in [
+        (r#"{"every_seconds":null,"last_success_at":null}"#, "warning", "makes no backups by itself"),
+        (r#"{"every_seconds":3600,"last_success_at":null}"#, "warning", "has made no backup yet"),
+        (r#"{"every_seconds":3600,"last_success_at":"2026-05-05T06:29:00.000Z"}"#, "warning", "181 minutes old"),
+        (r#"{"every_seconds":3600,"last_success_at":"2026-05-05T06:31:00.000Z"}"#, "ok", "179 minutes old"),
+    ] {
+        let ran = run(backups);
+        let (found, told, _) = check(&ran, "backups");
+        assert!(found == word && told.contains(fact), "{ran:?}");
+    }
+    let demo = run("null");
+    assert!(!demo.stdout.contains("backups"), "{demo:?}");
+}

@@ -61,7 +61,7 @@ impl Download {
         let (reader, (sender, receiver)) = (spool.reader().map_err(failed)?, channel(AHEAD));
         let work = move || {
             let way = Way::default();
-            let mut outlet = Outlet { spool, way: &way, full, hurry: &draining, began: Instant::now() };
+            let mut outlet = Outlet { spool, way: &way, full, hurry: &draining, pace: Pace::new() };
             let made = thread::scope(|scope| {
                 let make = || {
                     let made = catch_unwind(AssertUnwindSafe(|| make(&mut outlet)));
@@ -173,8 +173,29 @@ pub(crate) struct Outlet<'a> {
     way: &'a Way,
     full: bool,
     hurry: &'a AtomicBool,
-    /// When the work on the next write began.
+    pace: Pace,
+}
+
+/// Limits the share of time that a thread works.
+pub(crate) struct Pace {
+    /// When the work since the last rest began.
     began: Instant,
+}
+
+impl Pace {
+    pub(crate) fn new() -> Self {
+        Self { began: Instant::now() }
+    }
+
+    /// Rests after the work since [`Pace::worked`].
+    pub(crate) fn rest(&self) {
+        thread::sleep((self.began.elapsed() * REST).min(MOST_REST));
+    }
+
+    /// Begins the next part of the work.
+    pub(crate) fn worked(&mut self) {
+        self.began = Instant::now();
+    }
 }
 
 impl Outlet<'_> {
@@ -188,14 +209,14 @@ impl Outlet<'_> {
 impl Write for Outlet<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if !self.full && !self.hurry.load(Ordering::Relaxed) {
-            thread::sleep((self.began.elapsed() * REST).min(MOST_REST));
+            self.pace.rest();
         }
         if self.way.wait_while(|_| false).gone {
             return Err(ErrorKind::BrokenPipe.into());
         }
         let written = self.spool.write(bytes)?;
         self.way.change(|state| state.written += written as u64);
-        self.began = Instant::now();
+        self.pace.worked();
         Ok(written)
     }
 

@@ -3,6 +3,7 @@
 
 use crate::{
     audit::Note,
+    backups::MADE_BY,
     endpoint::{Endpoint, Request, get},
     engine::Moment,
     guard::Reader,
@@ -47,8 +48,7 @@ async fn start(request: Request<'_, Reader>) -> Handled {
     let (actor, address) = (call.actor().to_owned(), call.client_address());
     let download = Download { what: "backup", running, spool, full, draining: Arc::clone(&app.draining) };
     let reply = download.begin(move |outlet| {
-        let made_by = concat!("rental-server ", env!("CARGO_PKG_VERSION"));
-        let summary = copy(moment, Writer::new(&mut *outlet, SCHEMA_VERSION, made_by, now)?)?;
+        let summary = copy(moment, Writer::new(&mut *outlet, SCHEMA_VERSION, MADE_BY, now)?)?;
         outlet.all_sent()?;
         tracing::info!(rows = summary.rows, bytes = summary.bytes, actor, %address, "a backup was sent");
         Ok(())

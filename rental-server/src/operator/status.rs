@@ -2,6 +2,7 @@
 //! no secret.
 
 use crate::{
+    backups::Backups,
     edge::{self, watch::Against},
     endpoint::{Endpoint, get},
     http::reply::Reply,
@@ -51,8 +52,20 @@ pub(super) async fn body(app: &App) -> Value {
         "disk_total_bytes": room.total,
         "webhook_brand": app.hooks.brand(),
         "webhooks_sending": app.hooks.settings.send,
+        "backups": backups(&app.backups),
         "retention": retention(app.hooks.settings.retention),
     })
+}
+
+/// The backups that the server makes by itself.
+fn backups(backups: &Backups) -> Value {
+    match backups.is_demo {
+        true => Value::Null,
+        false => json!({
+            "every_seconds": backups.every().map(|every| every.as_secs_f64().ceil() as u64),
+            "last_success_at": backups.newest().map(|time| time.to_string()),
+        }),
+    }
 }
 
 /// Why writes cannot be served; `None` if they can be.
@@ -109,6 +122,7 @@ fn schema() -> Value {
     });
     let mut seconds = shapes::at_least(3600);
     seconds["type"] = json!(["integer", "null"]);
+    properties["backups"] = backups_schema();
     let names = ["events_seconds", "deliveries_seconds", "leads_seconds", "audit_entries_seconds"];
     let kept: Map<String, Value> = names.iter().map(|name| ((*name).to_owned(), seconds.clone())).collect();
     properties["retention"] = object("Seconds for which objects are kept; null for ever.", Value::Object(kept));
@@ -126,12 +140,25 @@ fn jump_schema() -> Value {
     })
 }
 
+/// The schema of `backups` in the status.
+fn backups_schema() -> Value {
+    let mut every = described(shapes::at_least(1), "Seconds between two of them; null without `--backup-to`.");
+    every["type"] = json!(["integer", "null"]);
+    let mut last = text("When the newest good backup in their folder was begun; null if there is none.");
+    last["type"] = json!(["string", "null"]);
+    json!({
+        "type": ["object", "null"], "required": ["every_seconds", "last_success_at"],
+        "description": "Backups that the server makes by itself; null for a server with sample data.",
+        "properties": {"every_seconds": every, "last_success_at": last},
+    })
+}
+
 fn document() -> Value {
     let example = json!({
         "object": "status", "version": "0.1.0", "api_version": API_VERSION, "time": "2026-05-05T09:30:00.000Z",
         "clock_jump": null, "uptime_seconds": 86_400, "ready": true, "not_ready_reason": null, "engine": "redb", "data_bytes": 52_428_800_u64,
         "disk_free_bytes": 64_424_509_440_u64, "disk_total_bytes": 107_374_182_400_u64, "webhook_brand": "Service",
-        "webhooks_sending": true,
+        "webhooks_sending": true, "backups": {"every_seconds": 3600, "last_success_at": "2026-05-05T09:00:00.000Z"},
         "retention": {"events_seconds": 2_592_000, "deliveries_seconds": 2_592_000, "leads_seconds": null, "audit_entries_seconds": null},
     });
     let ok = parts::success("Status", example);

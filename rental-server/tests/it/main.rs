@@ -31,6 +31,7 @@ mod notices;
 mod observability;
 mod operator;
 mod overload;
+mod own_backups;
 mod postgres;
 mod process;
 mod quotas;

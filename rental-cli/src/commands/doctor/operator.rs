@@ -16,6 +16,7 @@ use crate::{
         record::{self, Record},
     },
 };
+use rental_core::value::Timestamp;
 use reqwest::header::DATE;
 use std::time::UNIX_EPOCH;
 
@@ -23,6 +24,8 @@ use std::time::UNIX_EPOCH;
 const SKEW_FATAL_MS: u64 = 300_000;
 /// Clock difference worth a warning. Above the error of measurement: the `Date` header has whole seconds.
 const SKEW_NOTABLE_MS: u64 = 5_000;
+/// Added to two periods, because a backup of a large store takes its time.
+const BACKUP_SECONDS: u64 = 3600;
 /// Free space on the server's disk below which there is a warning.
 const LOW_DISK_BYTES: u64 = 1 << 30;
 /// Free space below which there is a warning if it is also less than a tenth of the disk.
@@ -58,7 +61,7 @@ pub(super) fn check_operator(
     };
     let after = edge::now();
     // The server read its clock at about the middle of the exchange.
-    let exact = status.as_ref().and_then(|status| rental_core::value::Timestamp::parse(&status.text("time")?));
+    let exact = status.as_ref().and_then(|status| Timestamp::parse(&status.text("time")?));
     let header = || {
         let date = httpdate::parse_http_date(alive.headers.get(DATE)?.to_str().ok()?).ok()?;
         u64::try_from(date.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()
@@ -118,6 +121,7 @@ fn check_status(findings: &mut Findings<'_>, status: &Record, api: &Api) -> Resu
         }
         _ => findings.add("disk", Status::Skipped, "the server does not report its free disk space", None)?,
     }
+    check_backups(findings, status)?;
     check_master_key(findings, api)?;
     match webhook_endpoints(api) {
         Ok((0, _)) => findings.add("webhook endpoints", Status::Passed, "there are none", None),
@@ -130,6 +134,30 @@ fn check_status(findings: &mut Findings<'_>, status: &Record, api: &Api) -> Resu
             findings.add("webhook endpoints", Status::Warning, &fact, Some(&next))
         }
         Err(failure) => findings.failed("webhook endpoints", &failure),
+    }
+}
+
+/// Checks that the server makes backups by itself, and how old the newest is. A server with sample data needs none.
+fn check_backups(findings: &mut Findings<'_>, status: &Record) -> Result<(), Failure> {
+    const NAME: &str = "backups";
+    let Some(backups) = status.text("backups") else { return Ok(()) };
+    let backups = Record::read(&backups)?;
+    let Some(every) = backups.text("every_seconds").and_then(|text| text.parse::<u64>().ok()) else {
+        let next = "start it with --backup-to DIR, if nothing else makes backups";
+        return findings.add(NAME, Status::Warning, "the server makes no backups by itself", Some(next));
+    };
+    let time = |record: &Record, name: &str| Timestamp::parse(&record.text(name)?);
+    let (Some(last), Some(now)) = (time(&backups, "last_success_at"), time(status, "time")) else {
+        let next = "the log of the server says why";
+        return findings.add(NAME, Status::Warning, "the server has made no backup yet", Some(next));
+    };
+    let age = now.seconds().saturating_sub(last.seconds());
+    let fact = format!("the newest is {} minutes old", age / 60);
+    match age > every.saturating_mul(2).saturating_add(BACKUP_SECONDS) {
+        true => {
+            findings.add(NAME, Status::Warning, &fact, Some("the log of the server says why there is no newer one"))
+        }
+        false => findings.add(NAME, Status::Passed, &fact, None),
     }
 }
 

@@ -202,3 +202,24 @@ fn a_server_whose_clock_differs_from_the_databases_writes_nothing_and_removes_no
     set(&directory.path().join("clock"), 0);
     near(seconds(&theirs.post("/v1/vehicles", &json!({"name": "Three"})).ok()["created_at"]), 0, "the set clock");
 }
+
+#[test]
+fn no_backup_is_made_or_removed_while_the_clock_has_jumped() {
+    let (directory, backups) = (tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("a directory"));
+    let (clock, store) = (directory.path().join("clock"), directory.path().join("store.redb"));
+    let store = format!("redb:{}", store.display());
+    let flags = ["--backup-to", backups.path().to_str().expect("text"), "--backup-every", "1s", "--store", &store];
+    let Some(server) = start(&clock, 0, &[], &flags) else { return };
+    let files = || fs::read_dir(backups.path()).expect("a directory").count();
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while files() < 3 {
+        assert!(std::time::Instant::now() < deadline, "no backups: {}", server.log());
+        thread::sleep(Duration::from_millis(20));
+    }
+    set(&clock, FAR);
+    refused(&ready(&server));
+    thread::sleep(Duration::from_secs(1));
+    let before = files();
+    thread::sleep(Duration::from_secs(3));
+    assert_eq!(files(), before, "{}", server.log());
+}
