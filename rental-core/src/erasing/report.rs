@@ -20,7 +20,7 @@ const NOT_SEARCHED: [&str; 5] = [
     "objects of other customers and of vehicles, such as notes that mention the person",
     "leads without a customer that have neither the email nor the phone of the person, only a name",
     "leads without a customer that have an email which another customer has now, or an email or phone from before the oldest stored event",
-    "emails and phones in pictures, HTML entities or Base64, and phones that have fewer than 7 digits without the code of the country",
+    "emails and phones in pictures, HTML entities or Base64, in quotes, escaped twice, divided between fields, or with characters that nobody sees, and phones that have fewer than 7 digits without the code of the country",
     "backups, exports, logs of the server, and what receivers of webhooks and clients of the API have stored",
 ];
 
