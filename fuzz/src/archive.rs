@@ -15,7 +15,7 @@ use rental_core::{
     },
     rows::key,
     store::{
-        Absent, Batch, Damaged, Environment, Key, Opening, Record, Restore, SCHEMA_VERSION, Span, Store, StoreError,
+        Absent, Batch, Environment, Key, Opening, Record, Restore, SCHEMA_VERSION, Span, Store, StoreError,
         archive::{Reader, Writer},
         memory::Memory,
         place,
@@ -144,7 +144,6 @@ fn restore_to(path: &Path, bytes: Vec<u8>) -> bool {
         patience: Duration::from_secs(1),
         environment: &Nothing,
         absent: Absent::Create,
-        damaged: Damaged::Fail,
     };
     let restore = Restore {
         archive: &mut archive,

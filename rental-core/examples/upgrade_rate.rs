@@ -13,7 +13,7 @@ use rental_core::{
         rental,
     },
     rows::key,
-    store::{self, Absent, Access, Batch, Damaged, Engine, Environment, Key, Opening, Prior, SCHEMA_VERSION, Write},
+    store::{self, Absent, Access, Batch, Engine, Environment, Key, Opening, Prior, SCHEMA_VERSION, Write},
     upgrade::{Step, Upgrade, survey},
     value::OrganizationId,
 };
@@ -58,14 +58,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let place = store::place(&url).map_err(|wrong| format!("{wrong:?}"))?;
     runtime.block_on(async {
         let (writer, patience) = (id(FIRST, u64::from(std::process::id())), Duration::from_secs(60));
-        let opening = Opening {
-            cache_bytes: CACHE,
-            absent: Absent::Create,
-            damaged: Damaged::Fail,
-            writer,
-            patience,
-            environment: &Surroundings,
-        };
+        let opening =
+            Opening { cache_bytes: CACHE, absent: Absent::Create, writer, patience, environment: &Surroundings };
         let store = place.open(Access::Present, &opening).await?;
         fill(store.as_ref(), rentals).await?;
         let started = Instant::now();

@@ -275,7 +275,7 @@ impl From<StoreError> for Error {
             StoreError::NoRoom => Self::StorageFull,
             StoreError::ClockJumped => Self::ClockJumped,
             StoreError::Damaged(row) => Self::Damaged(row),
-            StoreError::DamagedStore(_) | StoreError::Unreadable(_) => Self::Internal(error.to_string()),
+            StoreError::DamagedStore(_) => Self::Internal(error.to_string()),
             StoreError::Busy
             | StoreError::Unavailable(_)
             | StoreError::InUse(_)

@@ -5,8 +5,8 @@
 
 #[path = "care/archive.rs"]
 mod archive;
-#[path = "care/branches.rs"]
-mod branches;
+#[path = "care/crashed.rs"]
+mod crashed;
 #[path = "care/damage.rs"]
 mod damage;
 #[path = "care/damaged_pages.rs"]
@@ -15,13 +15,7 @@ mod damaged_pages;
 mod fleet;
 #[path = "care/left_over.rs"]
 mod left_over;
-#[path = "care/out_of_order.rs"]
-mod out_of_order;
 #[path = "care/references.rs"]
 mod references;
 #[path = "care/restore.rs"]
 mod restore;
-#[path = "care/salvage.rs"]
-mod salvage;
-#[path = "care/unreadable.rs"]
-mod unreadable;

@@ -210,7 +210,6 @@ async fn run(config: &Config, passed: Vec<StdListener>) -> Result<(), String> {
     let mut stop = Box::pin(stop_signal()?);
     let before = upgrade::before_serving((&listeners, tls.as_ref()), store, (&place, config), stop.as_mut()).await?;
     let Ended::Ready(store) = before else { return Ok(()) };
-    engine::rebuild_what_was_lost(place.as_ref(), &store).await?;
     engine::make_views(store.as_ref()).await;
     chores::begin_clock(store.as_ref()).await?;
     let token = secrets::admin_token(config, place.file())?;

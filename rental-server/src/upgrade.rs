@@ -88,7 +88,7 @@ pub(crate) async fn before_serving(
     tracing::info!(from, to = SCHEMA_VERSION, begun, "the store has an older schema version and is upgraded");
     let mut tasks = JoinSet::new();
     let upgraded = async {
-        let store = if begun { store } else { check_pages(store, place, config, &progress).await? };
+        let store = check_pages(store, place, config, &progress).await?;
         let path = place.file().filter(|_| !begun).map(Path::to_owned);
         // A task of its own, because reads of a file block: sockets and signals must not wait for them.
         tasks.spawn(run(Arc::clone(&store), path, progress.clone()));
@@ -133,10 +133,7 @@ async fn check_pages(
     match checked.await {
         Ok(Ok(())) => {}
         Ok(Err(StoreError::DamagedStore(detail))) => {
-            return Err(format!(
-                "the store could not be upgraded: {detail}; nothing was changed. To upgrade what can be read, keep a copy of \
-                 the file and run `rental-cli store upgrade --keep-damaged`"
-            ));
+            return Err(format!("the store could not be upgraded: {detail}; nothing was changed"));
         }
         Ok(Err(error)) => return Err(format!("the store could not be upgraded: {error}")),
         Err(_) => return Err("the store could not be upgraded: the check of its pages ended early".into()),

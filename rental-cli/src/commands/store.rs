@@ -7,7 +7,6 @@ mod erased;
 mod failures;
 mod place;
 mod repair;
-mod salvaged;
 mod transfer;
 mod upgrade;
 
@@ -150,7 +149,7 @@ fn maintenance(place: &Place) -> Result<&dyn Maintenance, Failure> {
 }
 
 fn check(place: &Place, out: &Output) -> Result<(), Failure> {
-    let report = match maintenance(place)?.inspect(CACHE_BYTES, None) {
+    let report = match maintenance(place)?.inspect(CACHE_BYTES) {
         Ok(closed) => {
             let mut progress = Progress::count(closed.count(), "rows");
             check::of_file_at(closed.as_ref(), edge::now(), &mut |rows| progress.at(rows))
@@ -242,11 +241,7 @@ fn key_beside(path: &Path, in_use: Option<&InUse>) -> &'static str {
 
 fn compact(place: &Place, out: &Output) -> Result<(), Failure> {
     let store = maintenance(place)?;
-    upgrade::check_pages(
-        place,
-        store,
-        "run `rental-cli store repair`, which corrects what can be corrected, then this command again; or restore a backup",
-    )?;
+    upgrade::check_pages(place, store)?;
     let progress = Progress::busy("compacting");
     let made = store.compact(CACHE_BYTES).map_err(|error| store_failure(place.as_ref(), error))?;
     progress.finish();

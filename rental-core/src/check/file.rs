@@ -26,15 +26,7 @@ pub fn of_file_at(closed: &dyn Inspection, now: Timestamp, progress: &mut dyn Fn
 fn check(closed: &dyn Inspection, mut audit: Audit<'_>, progress: &mut dyn FnMut(u64)) -> Report {
     if let Err(detail) = closed.pages() {
         audit.gaps = true;
-        let what = format!("{detail}; `rental-cli store repair` writes the rows that can be read to a new file");
-        audit.report.add("the pages of the file".into(), what, Remedy::Repair);
-        for page in closed.damaged_pages() {
-            let what = match page.corrected {
-                true => "one bit of it was flipped; the repair corrects it by the checksum, and no row of it is lost",
-                false => "its checksum is wrong, and more than one bit was flipped",
-            };
-            audit.report.add(format!("the page at byte {}", page.at), what.into(), Remedy::Repair);
-        }
+        audit.report.add("the file".into(), detail.to_owned(), Remedy::Backup);
     }
     closed.walk(&mut |found| {
         match found {

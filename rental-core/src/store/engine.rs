@@ -7,16 +7,7 @@ use super::{
 };
 use crate::value::Timestamp;
 use bytes::Bytes;
-use std::{
-    ffi::OsString,
-    fmt,
-    future::Future,
-    io::Read,
-    path::{Path, PathBuf},
-    pin::Pin,
-    sync::Arc,
-    time::Duration,
-};
+use std::{ffi::OsString, fmt, future::Future, io::Read, path::Path, pin::Pin, sync::Arc, time::Duration};
 use uuid::Uuid;
 
 /// One engine in the table of engines, as URLs name it.
@@ -75,26 +66,12 @@ pub enum Absent {
     Fail,
 }
 
-/// What to do with a store that is damaged so that it cannot be opened.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Damaged {
-    /// Fails.
-    Fail,
-    /// Replaces it by one with what can be read, and keeps it beside that; see [`Engine::salvaged`]. Fails when a part cannot be
-    /// read, because the file was cut or the disk fails: then a person decides.
-    Salvage,
-    /// As `Salvage`, also when a part cannot be read.
-    SalvageUnreadable,
-}
-
 /// What a program gives to an engine that opens a store.
 pub struct Opening<'a> {
     /// Size of the page cache of an engine that has one, in bytes.
     pub cache_bytes: usize,
     /// What to do when there is no store.
     pub absent: Absent,
-    /// What to do with a damaged store.
-    pub damaged: Damaged,
     /// Identifies this process among those that share the store. It must be new at every start.
     pub writer: Uuid,
     /// Longest single wait for a database. One call can make up to eight such waits.
@@ -158,11 +135,6 @@ pub trait Engine: Versioned {
         })
     }
 
-    /// What was read of the store when it was opened, if it was damaged so that it could not be opened as it was.
-    fn salvaged(&self) -> Option<&Salvaged> {
-        None
-    }
-
     /// Takes a snapshot of the present state, for long reads.
     fn snapshot(&self) -> Answer<'_, Box<dyn Snapshot>>;
 
@@ -175,39 +147,6 @@ pub trait Engine: Versioned {
 
     /// Commits the queued batches and closes the store. When there are other owners, the last of them closes it.
     fn close(self: Arc<Self>) -> Answer<'static, ()>;
-}
-
-/// What could be read of a store that could not be opened. It was written to a new store, which took the place of the old one.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Salvaged {
-    /// Rows that were written, with those that are damaged.
-    pub rows: u64,
-    /// Rows whose value is damaged. They were written as they were.
-    pub damaged: u64,
-    /// Rows that could not be read, according to the store's own counter.
-    pub lost: u64,
-    /// Places at which rows could not be read.
-    pub gaps: u64,
-    /// Pages of which one bit was flipped. They were corrected by their checksums.
-    pub corrected: u64,
-    /// The file with the damaged store.
-    pub kept: PathBuf,
-}
-
-impl fmt::Display for Salvaged {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rows, damaged, lost, gaps, corrected, kept } = self;
-        let were = |count: &u64, was: &str, were: &str| format!("{count} {}", if *count == 1 { was } else { were });
-        write!(f, "{} written to a new file, {damaged} of them damaged; ", were(rows, "row was", "rows were"))?;
-        match gaps {
-            0 => write!(f, "no other row was lost")?,
-            _ => write!(f, "{} lost", were(lost, "row on a damaged page is", "rows on damaged pages are"))?,
-        }
-        if *corrected > 0 {
-            write!(f, "; {} by a checksum", were(corrected, "page was corrected", "pages were corrected"))?;
-        }
-        write!(f, "; the damaged file is kept as {}", kept.display())
-    }
 }
 
 /// All rows of a store at one moment. Later writes do not change it. Drop it soon: an engine keeps replaced rows for it.
@@ -266,26 +205,17 @@ impl From<ArchiveError> for RestoreError {
 
 /// Maintenance of a store that no program has open.
 pub trait Maintenance {
-    /// Opens the store for an inspection, which does not change it. `stated` is the schema version of a damaged store that has lost
-    /// it, as a person knows it.
+    /// Opens the store for an inspection, which does not change it, and checks every page in use.
     ///
     /// # Errors
     /// There is no store, it is open in another process, has another version, or is damaged so that it cannot be opened.
-    fn inspect(&self, cache_bytes: usize, stated: Option<u64>) -> Result<Box<dyn Inspection>, StoreError>;
+    fn inspect(&self, cache_bytes: usize) -> Result<Box<dyn Inspection>, StoreError>;
 
-    /// Checks the checksum of every page in use, of a store of any version that can be upgraded. Does not change the store.
+    /// Checks every page in use, of a store of any version that can be upgraded. Does not change the store.
     ///
     /// # Errors
     /// [`StoreError::DamagedStore`] when a page is damaged; otherwise as for [`Maintenance::inspect`].
     fn check_pages(&self, cache_bytes: usize) -> Result<(), StoreError>;
-
-    /// Writes what can be read of a damaged store of the present version to a new one, which takes its place. The damaged one
-    /// is kept. `stated` as in [`Maintenance::inspect`].
-    ///
-    /// # Errors
-    /// A sentence for the operator: the store is open in another process, nothing can be read, or the new one cannot be
-    /// written. Then nothing has changed.
-    fn salvage(&self, cache_bytes: usize, damage: &str, stated: Option<u64>) -> Result<Salvaged, StoreError>;
 
     /// Returns the space of deleted and replaced rows to the file system.
     ///
@@ -303,18 +233,13 @@ pub struct Compacted {
     pub after: u64,
 }
 
-/// A store that no program has open, read-only. It can be read even when parts of it are damaged.
+/// A store that no program has open, read-only. Its rows can be read also when some pages are damaged.
 pub trait Inspection {
     /// Whether every page in use has a correct checksum.
     ///
     /// # Errors
     /// The engine's description of the damage.
     fn pages(&self) -> Result<(), &str>;
-
-    /// The pages on the way to rows, and those with rows, that are damaged.
-    fn damaged_pages(&self) -> Vec<DamagedPage> {
-        Vec::new()
-    }
 
     /// Number of rows according to the store's own counter; `None` when it cannot be read.
     fn count(&self) -> Option<u64>;
@@ -327,15 +252,6 @@ pub trait Inspection {
 
     /// Reads all rows by ascending key and calls `each` for every finding, until `each` returns false.
     fn walk(&self, each: &mut dyn FnMut(Finding) -> bool);
-}
-
-/// A page of a store with a wrong checksum.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct DamagedPage {
-    /// Where it begins, in bytes from the start of the file.
-    pub at: u64,
-    /// Whether one bit of it was flipped, so that its checksum tells how it was written.
-    pub corrected: bool,
 }
 
 /// One finding of [`Inspection::walk`].

@@ -15,8 +15,8 @@ mod tally;
 pub(crate) mod versioned;
 
 pub use engine::{
-    Absent, Access, Compacted, Damaged, DamagedPage, Engine, Environment, Finding, Finished, Inspection, Maintenance,
-    Opening, ParsedPlace, Place, Restore, RestoreError, Restoring, Salvaged, Scheme, Snapshot, Upgrading,
+    Absent, Access, Compacted, Engine, Environment, Finding, Finished, Inspection, Maintenance, Opening, ParsedPlace,
+    Place, Restore, RestoreError, Restoring, Scheme, Snapshot, Upgrading,
 };
 pub use engines::*;
 pub use pages::Pages;
@@ -159,7 +159,7 @@ pub struct DamagedRow {
 }
 
 /// What is wrong with a row that damaged pages hide, or that is beside such rows.
-pub(crate) const PAGES_DAMAGED: &str = "pages of the file are damaged; stop the server and run `rental-cli store repair`, which keeps what can be read, or restore a backup";
+pub(crate) const PAGES_DAMAGED: &str = "pages of the file are damaged; stop the server and restore a backup";
 
 impl DamagedRow {
     /// Boxed because scans return many results, and almost none of them is an error.
@@ -274,8 +274,6 @@ pub enum StoreError {
     Unknown(String),
     /// The store as a whole is damaged, or another program wrote it.
     DamagedStore(String),
-    /// A part of the file cannot be read: it was cut, or the disk has a sector that it cannot read.
-    Unreadable(String),
     /// One row is damaged; all other rows can be read and written.
     Damaged(Box<DamagedRow>),
 }
@@ -290,7 +288,7 @@ impl std::fmt::Display for StoreError {
                 write!(f, "the store cannot serve: {detail}")
             }
             Self::Unknown(detail) => write!(f, "a commit may or may not have happened: {detail}"),
-            Self::DamagedStore(detail) | Self::Unreadable(detail) => write!(f, "the store is damaged: {detail}"),
+            Self::DamagedStore(detail) => write!(f, "the store is damaged: {detail}"),
             Self::Damaged(row) => write!(f, "the store is damaged: {row}"),
         }
     }

@@ -1,5 +1,4 @@
-//! Bits of pages on the way to rows that flip while the file is open: nothing checks the checksums of pages then. (A start checks
-//! them, see `branches`.)
+//! Bits of pages on the way to rows that flip while the file is open: nothing checks the checksums of pages then.
 
 use crate::fleet::{dump_file, fleet, wait};
 use rental_core::store::{Key, Order, Span, Store as _, StoreError, key_of, redb::Redb};

@@ -2,7 +2,7 @@
 
 use super::super::{Cluster, on_postgres, open, runtime, settings};
 use rental_core::store::{
-    Absent, Access, Batch, Commit, Damaged, Environment, Opening, SCHEMA_VERSION, Store,
+    Absent, Access, Batch, Commit, Environment, Opening, SCHEMA_VERSION, Store,
     postgres::{Address, Postgres, Settings},
 };
 use std::time::Duration;
@@ -277,14 +277,7 @@ fn a_program_that_creates_no_store_leaves_an_empty_database_empty() {
         let url = cluster.database();
         let place = rental_core::store::place(&url).expect("a URL");
         let Settings { writer, patience } = settings(Duration::from_secs(5));
-        let with = |absent| Opening {
-            cache_bytes: 1 << 20,
-            absent,
-            damaged: Damaged::Fail,
-            writer,
-            patience,
-            environment: &Nothing,
-        };
+        let with = |absent| Opening { cache_bytes: 1 << 20, absent, writer, patience, environment: &Nothing };
         for access in [Access::Present, Access::Upgradable, Access::Unchanged] {
             let refused = place.open(access, &with(Absent::Fail)).await.err().expect("there is no store");
             assert_says(&refused.to_string(), &[name(&url), "holds no store"]);

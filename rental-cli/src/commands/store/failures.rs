@@ -33,9 +33,13 @@ pub(super) fn store_failure(place: &dyn Place, error: StoreError) -> Failure {
             "damaged",
             "restore a backup with `rental-cli store restore`, or remove the file to begin with a new store",
         ),
-        StoreError::Damaged(_) | StoreError::DamagedStore(_) | StoreError::Unreadable(_) if is_file => (
+        StoreError::DamagedStore(_) if is_file => (
             "damaged",
-            "`rental-cli store check` has details; `rental-cli store repair` keeps what can be read; or restore a backup with `rental-cli store restore`",
+            "restore the last good backup with `rental-cli store restore`, and keep this file until that serves",
+        ),
+        StoreError::Damaged(_) if is_file => (
+            "damaged",
+            "`rental-cli store check` has details; restore a backup with `rental-cli store restore`, or remove the row with `rental-cli store repair`",
         ),
         StoreError::Damaged(_) => ("damaged", "restore a backup with `rental-cli store restore`"),
         StoreError::InUse(_) => {
@@ -54,10 +58,7 @@ pub(super) fn store_failure(place: &dyn Place, error: StoreError) -> Failure {
             let end = advice.iter().filter_map(|advice| text.find(advice)).min();
             text.get(..end.unwrap_or(text.len())).unwrap_or_default().to_owned()
         }
-        StoreError::Unreadable(text)
-        | StoreError::Unavailable(text)
-        | StoreError::InUse(text)
-        | StoreError::NeedsUpgrade(text) => text,
+        StoreError::Unavailable(text) | StoreError::InUse(text) | StoreError::NeedsUpgrade(text) => text,
         StoreError::Damaged(row) => row.to_string(),
         other => other.to_string(),
     };

@@ -8,7 +8,7 @@ use crate::{
 };
 use clap::Arg;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _};
-use rental_core::store::{self, Absent, Access, Damaged, Engine, Environment, Opening, Scheme, WrongUrl, url_forms};
+use rental_core::store::{self, Absent, Access, Engine, Environment, Opening, Scheme, WrongUrl, url_forms};
 use std::{
     ffi::{OsStr, OsString},
     path::Path,
@@ -76,7 +76,6 @@ pub(super) fn opening(absent: Absent) -> Opening<'static> {
     Opening {
         cache_bytes: CACHE_BYTES,
         absent,
-        damaged: Damaged::Fail,
         writer: edge::server_id(),
         patience: PATIENCE,
         environment: &Surroundings,
@@ -85,21 +84,11 @@ pub(super) fn opening(absent: Absent) -> Opening<'static> {
 
 /// Opens a store that exists.
 pub(super) async fn open(place: &Place, access: Access) -> Result<Arc<dyn Engine>, Failure> {
-    open_as(place, access, &opening(Absent::Fail)).await
-}
-
-/// Opens a store that exists. What can be read of a damaged file takes its place, also when the file was cut or the disk cannot
-/// read a part of it.
-pub(super) async fn open_or_salvage(place: &Place, access: Access) -> Result<Arc<dyn Engine>, Failure> {
-    open_as(place, access, &Opening { damaged: Damaged::SalvageUnreadable, ..opening(Absent::Fail) }).await
-}
-
-async fn open_as(place: &Place, access: Access, opening: &Opening<'_>) -> Result<Arc<dyn Engine>, Failure> {
     if let Some(path) = place.file() {
         let found = std::fs::metadata(path);
         found.map_err(|error| Failure::Io { doing: format!("read {}", path.display()), error })?;
     }
-    place.open(access, opening).await.map_err(|error| store_failure(place.as_ref(), error))
+    place.open(access, &opening(Absent::Fail)).await.map_err(|error| store_failure(place.as_ref(), error))
 }
 
 struct Surroundings;

@@ -1,13 +1,11 @@
 //! `store repair`: removes damaged rows of a closed store and writes derived rows that are missing.
 
-mod readable;
 mod removed;
 
 use super::{
     CACHE_BYTES,
     failures::{next_step, store_failure},
-    place::{self, Place, forms, open_or_salvage, opening, runtime},
-    salvaged,
+    place::{self, Place, forms, open, runtime},
 };
 use crate::{
     commands::{
@@ -20,17 +18,14 @@ use crate::{
     output::{self, Output, item, progress::Progress},
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use readable::{ONE_IN, Readable};
 use rental_core::{
     check::{
-        self, Remedy, Report,
+        Remedy, Report,
         repair::{self, Action, Plan, RepairError, Waiter},
     },
     resources::row_words::in_words,
     rows::key,
-    store::{
-        Absent, Access, Answer, Engine, Inspection, Key, Revision, SCHEMA_VERSION, Salvaged, StoreError, needs_upgrade,
-    },
+    store::{Access, Answer, Engine, Key, Revision, SCHEMA_VERSION, StoreError, needs_upgrade},
     upgrade::{self, State},
     webhooks::cluster::HEARTBEAT_MILLIS,
 };
@@ -75,9 +70,6 @@ pub(super) fn command() -> Command {
                 .value_parser(clap::value_parser!(PathBuf))
                 .help("New file for the removed and replaced rows, as JSON lines [default: rental-repair-TIME.jsonl]"),
         )
-        .arg(Arg::new("schema-version").long("schema-version").value_name("N").value_parser(schema_version).help(
-            "Schema version of a file that has lost the page that says so: that of the program that served it last",
-        ))
         .arg(columns_among(COLUMNS))
 }
 
@@ -93,7 +85,6 @@ impl Waiter for Waits {
 /// What was done, or would be.
 #[derive(Default)]
 struct Done {
-    salvaged: Option<Salvaged>,
     removed: BTreeMap<&'static str, u64>,
     written: BTreeMap<&'static str, u64>,
     listed: Vec<(String, String, &'static str)>,
@@ -120,119 +111,25 @@ impl Done {
 pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let place = matches.get_one::<Place>("url").cloned().ok_or_else(|| Failure::Usage("no URL".into()))?;
     let trial = matches.get_flag("dry-run");
-    let salvaged = salvage(&place, matches)?;
+    refuse_damaged_pages(&place)?;
     let waits = Waits(runtime()?);
     // Opening a file for writing changes it, even when nothing is written to it.
     let access = if trial { Access::Unchanged } else { Access::Present };
-    let store = waits.0.block_on(open_or_salvage(&place, access))?;
+    let store = waits.0.block_on(open(&place, access))?;
     let done = repair_store(&place, &waits, store.as_ref(), matches);
     let closed = waits.wait(store.close()).map_err(|error| store_failure(place.as_ref(), error));
-    let mut done = done.inspect_err(|_| salvaged::note(salvaged.as_ref(), &session.out))?;
+    let done = done?;
     closed?;
-    done.salvaged = salvaged.or(done.salvaged);
-    // In a dry run, wrong checksums of pages are those of the damaged rows.
-    if !trial {
-        add_damaged_pages(&place, &mut done.left);
-    }
     show(&place, &done, trial, session)?;
     result(&place, &done, trial)
 }
 
-/// When pages of a file are damaged, asks, and replaces it by a new file with the rows that can be read. Rows are repaired in sound
-/// pages only: in others the engine can lose, repeat or never end to read them.
-fn salvage(place: &Place, matches: &ArgMatches) -> Result<Option<Salvaged>, Failure> {
-    let Ok(maintenance) = place.maintenance() else { return Ok(None) };
-    let (stated, trial) = (matches.get_one::<u64>("schema-version").copied(), matches.get_flag("dry-run"));
-    let closed = maintenance.inspect(CACHE_BYTES, stated).map_err(|error| not_repairable(place, error))?;
-    let Err(damage) = closed.pages().map_err(str::to_owned) else { return Ok(None) };
-    let readable = Readable::of(closed.as_ref());
-    if stated.is_some() {
-        refuse_other_rows(place, closed.as_ref())?;
-    }
-    // It is opened again by itself.
-    drop(closed);
-    let Readable { rows, all, damaged, .. } = readable;
-    let detail = readable.gap.as_deref().unwrap_or(&damage);
-    if readable.is_nothing() {
-        return Err(Failure::Unsuccessful {
-            kind: "damaged",
-            problem: format!("{rows} of {all} rows of {place} can be read ({detail}); nothing was changed"),
-            hint: "restore the last good backup with `rental-cli store restore`, and keep this file until that serves",
-        });
-    }
-    if trial {
-        // Damaged rows are listed, if all else is as the engine reads it.
-        if damaged > 0 && readable.is_as_it_is() && stated.is_none() && opens(place)? {
-            return Ok(None);
-        }
-        return Err(Failure::Unsuccessful {
-            kind: "damaged",
-            problem: format!("{rows} of {all} rows of {place} can be read ({detail}); nothing was changed"),
-            hint: "without --dry-run the command writes these rows to a new file and keeps this one; or restore the last good backup with `rental-cli store restore`",
-        });
-    }
-    confirm(matches, &readable.question(place))?;
-    let salvaged = maintenance.salvage(CACHE_BYTES, &damage, stated);
-    salvaged.map(Some).map_err(|error| store_failure(place.as_ref(), error))
-}
-
-/// Whether the engine opens the file as it is.
-fn opens(place: &Place) -> Result<bool, Failure> {
-    Ok(runtime()?.block_on(place.open(Access::Unchanged, &opening(Absent::Fail))).is_ok())
-}
-
-/// The failure of a file of which nothing can be read, so that a repair cannot help.
-fn not_repairable(place: &Place, error: StoreError) -> Failure {
-    match error {
-        StoreError::DamagedStore(problem) | StoreError::Unreadable(problem) => Failure::Unsuccessful {
-            kind: "damaged",
-            problem,
-            hint: "nothing was changed; restore the last good backup with `rental-cli store restore`, and keep this file until that serves",
-        },
-        error => store_failure(place.as_ref(), error),
-    }
-}
-
-/// Refuses rows of which many are not as this schema version has them: the version that was stated is probably wrong. One record
-/// with other members is enough. Rows of an organization whose record is lost say nothing about the version.
-fn refuse_other_rows(place: &Place, closed: &dyn Inspection) -> Result<(), Failure> {
-    let mut progress = Progress::count(closed.count(), "rows checked");
-    let report = check::of_file(closed, &mut |rows| progress.at(rows));
-    progress.finish();
-    let other = report.problems.saturating_sub(report.without_organization);
-    if report.other_members == 0 && other.saturating_mul(ONE_IN) <= report.rows {
-        return Ok(());
-    }
-    Err(Failure::Unsuccessful {
-        kind: "version",
-        problem: format!(
-            "{} rows of {place} are not as schema version {SCHEMA_VERSION} has them ({} rows in all); nothing was changed",
-            other, report.rows
-        ),
-        hint: "use the rental-cli of the server that served it last, or restore the last good backup with `rental-cli store restore`",
-    })
-}
-
-/// Parses `--schema-version`: a program salvages the rows of its own version only.
-fn schema_version(text: &str) -> Result<u64, String> {
-    match text.parse() {
-        Ok(SCHEMA_VERSION) => Ok(SCHEMA_VERSION),
-        _ => Err(format!("must be {SCHEMA_VERSION}: use the rental-cli of the server that served the store last")),
-    }
-}
-
-/// Adds damage of pages that is there after the repair: the disk has damaged them since the repair looked at them.
-fn add_damaged_pages(place: &Place, left: &mut Report) {
-    let Ok(maintenance) = place.maintenance() else { return };
-    if let Ok(closed) = maintenance.inspect(CACHE_BYTES, None)
-        && let Err(detail) = closed.pages()
-    {
-        left.add(
-            "the pages of the file".into(),
-            format!("{detail}; look at the disk, then run `rental-cli store repair` again"),
-            Remedy::Backup,
-        );
-    }
+/// Refuses a file with damaged pages: rows that are missing there would be taken for rows that never were.
+fn refuse_damaged_pages(place: &Place) -> Result<(), Failure> {
+    let Ok(maintenance) = place.maintenance() else { return Ok(()) };
+    let closed = maintenance.inspect(CACHE_BYTES).map_err(|error| store_failure(place.as_ref(), error))?;
+    let damaged = |damage: &str| store_failure(place.as_ref(), StoreError::DamagedStore(damage.to_owned()));
+    closed.pages().map_err(damaged)
 }
 
 fn repair_store(place: &Place, waits: &Waits, store: &dyn Engine, matches: &ArgMatches) -> Result<Done, Failure> {
@@ -248,7 +145,7 @@ fn repair_store(place: &Place, waits: &Waits, store: &dyn Engine, matches: &ArgM
     if !trial && store.is_shared() {
         refuse_running_servers(waits, store).map_err(failed)?;
     }
-    let mut done = Done { salvaged: store.salvaged().cloned(), ..Done::default() };
+    let mut done = Done::default();
     for _ in 0..MOST_PLANS {
         let mut progress = Progress::count(None, "rows checked");
         let plan = repair::plan(store, waits, edge::now(), &mut |rows| progress.at(rows)).map_err(failed)?;
@@ -361,11 +258,9 @@ fn show(place: &Place, done: &Done, trial: bool, session: &Session) -> Result<()
             "object": "store_repair", "store": place.to_string(), "dry_run": trial,
             "sound": done.left.problems == 0 && !(trial && done.count() > 0),
             "removed": done.removed, "written": done.written, "listed": listed, "saved": done.saved,
-            "salvaged": salvaged::member(done.salvaged.as_ref()),
             "left": done.left.problems, "left_listed": done.left.listed,
         }));
     }
-    salvaged::note(done.salvaged.as_ref(), &session.out);
     done.print(&session.out)?;
     for problem in &done.left.listed {
         let what = match problem.remedy {
@@ -378,7 +273,7 @@ fn show(place: &Place, done: &Done, trial: bool, session: &Session) -> Result<()
     for file in &done.saved {
         session.out.note(&format!("the removed and replaced rows were saved to {}", file.display()));
     }
-    if done.count() == 0 && done.left.problems == 0 && done.salvaged.is_none() {
+    if done.count() == 0 && done.left.problems == 0 {
         session.out.note("the store has no problems: there is nothing to do");
     }
     Ok(())

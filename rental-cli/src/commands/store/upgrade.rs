@@ -3,7 +3,6 @@
 use super::{
     failures::store_failure,
     place::{self, CACHE_BYTES, Place, forms, open, runtime},
-    salvaged,
 };
 use crate::{
     commands::{fields::columns_among, session::Session},
@@ -13,7 +12,7 @@ use crate::{
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{
-    store::{Access, Engine, Maintenance, SCHEMA_VERSION, Salvaged, StoreError},
+    store::{Access, Engine, Maintenance, SCHEMA_VERSION},
     upgrade::{self, Marker, State, Step, Survey, Upgrade, UpgradeError},
 };
 use rustix::fs::statvfs;
@@ -26,18 +25,8 @@ pub(super) const EXAMPLES: [&str; 3] = [
     "rental-cli store upgrade postgres://rental@db/rental --keep-damaged",
 ];
 /// The members of the result, without those that are the same for every upgrade.
-const COLUMNS: [&str; 10] = [
-    "store",
-    "from",
-    "to",
-    "dry_run",
-    "records",
-    "rows_written",
-    "rows_removed",
-    "rows_damaged",
-    "damaged",
-    "salvaged",
-];
+const COLUMNS: [&str; 9] =
+    ["store", "from", "to", "dry_run", "records", "rows_written", "rows_removed", "rows_damaged", "damaged"];
 /// Pause while another process upgrades the same database.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -61,7 +50,7 @@ pub(super) fn command() -> Command {
             Arg::new("keep-damaged")
                 .long("keep-damaged")
                 .action(ArgAction::SetTrue)
-                .help("Upgrade despite damaged rows, which are kept unchanged, and without those on pages that cannot be read; a file with such pages is kept beside the new one"),
+                .help("Upgrade despite damaged rows, which are kept unchanged"),
         )
         .arg(columns_among(COLUMNS))
 }
@@ -77,8 +66,7 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
     let (trial, keep) = (matches.get_flag("dry-run"), matches.get_flag("keep-damaged"));
     // Opening a file for writing changes it, even when nothing is written to it.
     let access = if trial { Access::Unchanged } else { Access::Upgradable };
-    let replaced = sound_pages(&place, keep && !trial)?;
-    salvaged::note(replaced.as_ref(), &session.out);
+    sound_pages(&place)?;
     let done = runtime()?.block_on(async {
         let store = open(&place, access).await?;
         let state = upgrade::state(store.as_ref()).await.map_err(|error| refused(&place, error))?;
@@ -96,47 +84,25 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
             "records": count(|counted| counted.seen), "rows_written": count(|counted| counted.written),
             "rows_removed": count(|counted| counted.removed), "rows_damaged": count(|counted| counted.damaged),
             "damaged": counted.map(|counted| counted.damaged_rows.as_slice()).unwrap_or_default(),
-            "salvaged": salvaged::member(replaced.as_ref()),
         }))
 }
 
-/// Rejects a file with damaged pages; or replaces it by one with the rows that can be read.
-fn sound_pages(place: &Place, replace: bool) -> Result<Option<Salvaged>, Failure> {
-    let maintenance = match (place.maintenance(), place.file()) {
+/// Rejects a file with damaged pages.
+fn sound_pages(place: &Place) -> Result<(), Failure> {
+    match (place.maintenance(), place.file()) {
         // The opening reports that there is no file.
-        (Ok(maintenance), Some(file)) if file.exists() => maintenance,
-        _ => return Ok(None),
-    };
-    let advice = "restore a backup; or use --keep-damaged, which upgrades what can be read and keeps the damaged file";
-    match read_pages(maintenance) {
-        Err(StoreError::DamagedStore(damage) | StoreError::Unreadable(damage)) if replace => {
-            let salvaged = maintenance.salvage(CACHE_BYTES, &damage, None);
-            salvaged.map(Some).map_err(|error| store_failure(place.as_ref(), error))
-        }
-        checked => checked.map(|()| None).map_err(|error| damaged_pages(place, error, advice)),
+        (Ok(maintenance), Some(file)) if file.exists() => check_pages(place, maintenance),
+        _ => Ok(()),
     }
-}
-
-fn read_pages(maintenance: &dyn Maintenance) -> Result<(), StoreError> {
-    let progress = Progress::busy("checking pages");
-    let checked = maintenance.check_pages(CACHE_BYTES);
-    progress.finish();
-    checked
 }
 
 /// Rejects a file with damaged pages: their rows could disappear from a list, or be taken for rows without a record, and pages that
 /// are written again get checksums that are right.
-pub(super) fn check_pages(place: &Place, maintenance: &dyn Maintenance, hint: &'static str) -> Result<(), Failure> {
-    read_pages(maintenance).map_err(|error| damaged_pages(place, error, hint))
-}
-
-fn damaged_pages(place: &Place, error: StoreError, hint: &'static str) -> Failure {
-    match error {
-        StoreError::DamagedStore(detail) => {
-            Failure::Unsuccessful { kind: "damaged", problem: format!("{detail}; nothing was changed"), hint }
-        }
-        error => store_failure(place.as_ref(), error),
-    }
+pub(super) fn check_pages(place: &Place, maintenance: &dyn Maintenance) -> Result<(), Failure> {
+    let progress = Progress::busy("checking pages");
+    let checked = maintenance.check_pages(CACHE_BYTES);
+    progress.finish();
+    checked.map_err(|error| store_failure(place.as_ref(), error))
 }
 
 /// Checks for damaged rows, then upgrades.

@@ -248,7 +248,7 @@ fn file_in(directory: &Path) -> Vec<(&'static str, String)> {
     vec![("RENTAL_STORE", format!("redb:{}", directory.join("store.redb").display()))]
 }
 
-/// Flips two bits wherever this text is in the file of a store, as a bad disk does. A single one could be corrected.
+/// Flips two bits wherever this text is in the file of a store, as a bad disk does.
 pub(crate) fn flip(path: &Path, text: &str) {
     flip_bytes(path, text.as_bytes());
 }

@@ -2,7 +2,6 @@
 
 use super::{
     file::{self, Versions},
-    salvage::{self, Loss},
     scan::scan,
     shared::Shared,
     snapshot::Snapshot,
@@ -12,8 +11,7 @@ use super::{
     writer::{self, Job, Outcome},
 };
 use crate::store::{
-    Absent, Answer, Batch, Commit, CommitObserver, Damaged, Key, Record, Salvaged, Scanned, Span, Store, StoreError,
-    Tally, WriterStats,
+    Absent, Answer, Batch, Commit, CommitObserver, Key, Record, Scanned, Span, Store, StoreError, Tally, WriterStats,
 };
 use bytes::Bytes;
 use redb::backends::FileBackend;
@@ -38,7 +36,6 @@ pub struct Redb {
     pub(super) shared: Arc<Shared>,
     queue: Option<SyncSender<Job>>,
     writer: Option<JoinHandle<Result<(), StoreError>>>,
-    salvaged: Option<Salvaged>,
 }
 
 impl Redb {
@@ -58,52 +55,8 @@ impl Redb {
         Self::start(InFile { path: path.to_owned(), cache_bytes, versions: Versions::Upgradable })
     }
 
-    /// Opens or creates the file at `path`. A file of the present version that is damaged so that redb does not open it is
-    /// replaced by one with the rows that can be read; see [`Redb::salvaged`].
-    ///
-    /// # Errors
-    /// Those of [`Redb::open`]; of a damaged file, when none of its rows can be read or there is no room for the new one.
-    pub fn open_or_salvage(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
-        Self::salvaging(path, cache_bytes, Versions::Present, Damaged::Salvage)
-    }
-
-    pub(super) fn salvaging(
-        path: &Path,
-        cache_bytes: usize,
-        versions: Versions,
-        how: Damaged,
-    ) -> Result<Self, StoreError> {
-        let start = || match Self::start(InFile { path: path.to_owned(), cache_bytes, versions }) {
-            Err(StoreError::DamagedStore(damage)) => Ok(Err(damage)),
-            Err(StoreError::Unreadable(damage)) if how == Damaged::SalvageUnreadable => Ok(Err(damage)),
-            Err(StoreError::Unreadable(damage)) => Err(salvage::needs_a_person(path, &damage)),
-            opened => opened.map(Ok),
-        };
-        if let Ok(store) = start()? {
-            return Ok(store);
-        }
-        let alone = salvage::alone(path)?;
-        // Another process may have replaced the file in the meantime.
-        let damage = match start()? {
-            Ok(store) => return Ok(store),
-            Err(damage) => damage,
-        };
-        let loss = if how == Damaged::SalvageUnreadable { Loss::OfCutFile } else { Loss::Unasked };
-        let salvaged = salvage::salvage((path, versions), cache_bytes, (&damage, None), loss, &alone)?;
-        let mut store = start()?.map_err(|damage| file::beyond_reading(&damage))?;
-        store.salvaged = Some(salvaged);
-        Ok(store)
-    }
-
-    /// What was read of the file when it was opened, if it was damaged so that it could not be opened as it was.
-    #[must_use]
-    pub fn salvaged(&self) -> Option<&Salvaged> {
-        self.salvaged.as_ref()
-    }
-
     /// Opens the file at `path` for reading alone, and accepts stores that need an upgrade. The file is not changed: what is
-    /// committed stays in memory and is lost when the store is closed. Its pages are checked after a crash only: check them first with
-    /// [`crate::store::Maintenance::check_pages`].
+    /// committed stays in memory and is lost when the store is closed.
     ///
     /// # Errors
     /// Those of [`Redb::open_any_version`]; also when there is no file.
@@ -151,7 +104,7 @@ impl Redb {
         let writer = thread.spawn(move || writer::run(db, Box::new(source), &theirs, &jobs));
         let writer =
             writer.map_err(|error| StoreError::Unavailable(format!("cannot start the writer thread: {error}")))?;
-        Ok(Self { shared, queue: Some(queue), writer: Some(writer), salvaged: None })
+        Ok(Self { shared, queue: Some(queue), writer: Some(writer) })
     }
 
     /// Completes when the engine has failed permanently, and returns the reason. The process should stop then.

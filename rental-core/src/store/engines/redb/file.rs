@@ -1,11 +1,10 @@
 //! The file of an engine: creates it atomically, opens it, and explains to the operator why it cannot be opened.
 
 use super::{
-    format::{HEAD, stated_len},
     holder, row,
     tables::{META, ROWS, unavailable},
     version,
-    watched::{Failure, Watch, Watched},
+    watched::{Watch, Watched},
 };
 use crate::store::{Absent, Record, SCHEMA_VERSION, StoreError, archive, marks, needs_upgrade, versioned};
 use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, backends::FileBackend};
@@ -14,10 +13,9 @@ use rustix::{
     io::Errno,
 };
 use std::{
-    fmt,
     fs::{self, File},
     io::{self, Read as _},
-    os::unix::fs::{FileExt, FileTypeExt, MetadataExt},
+    os::unix::fs::FileTypeExt,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     time::Duration,
@@ -45,20 +43,27 @@ pub(super) fn open(
     absent: Absent,
     versions: Versions,
 ) -> Result<Database, StoreError> {
-    open_watched(path, cache_bytes, absent, versions, &Watch::default())
+    open_watched((path, cache_bytes), absent, versions, Pages::Trusted, &Watch::default())
+}
+
+/// Whether all pages of a file are read and checked when it is opened.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Pages {
+    Checked,
+    Trusted,
 }
 
 /// Opens the file at `path`; `watch` notes its first failure.
 pub(super) fn open_watched(
-    path: &Path,
-    cache_bytes: usize,
+    (path, cache_bytes): (&Path, usize),
     absent: Absent,
     versions: Versions,
+    pages: Pages,
     watch: &Watch,
 ) -> Result<Database, StoreError> {
     let make = absent == Absent::Create;
     let mut builder = Builder::new();
-    builder.set_cache_size(cache_bytes);
+    builder.set_cache_size(cache_bytes).set_check_integrity_on_open(pages == Pages::Checked);
     // redb checks page checksums only during a repair, so a damaged page can make it panic.
     let open = AssertUnwindSafe(|| {
         refuse_other_kinds(path)?;
@@ -72,10 +77,7 @@ pub(super) fn open_watched(
             builder.create_with_backend(Watched::new(FileBackend::new(file)?, watch))
         };
         let db = wait_for(open, |error| matches!(error, DatabaseError::DatabaseAlreadyOpen));
-        let db = db.map_err(|error| match watch.failure() {
-            Some(Failure::Unread) => refusal_of_read(path, error),
-            _ => refusal(path, error),
-        })?;
+        let db = db.map_err(|error| refusal(path, error))?;
         if make { prepare(&db, versions) } else { recognize(&db, path, versions) }?;
         Ok(db)
     });
@@ -89,6 +91,13 @@ pub(super) fn drop_cached_pages(path: &Path) {
         // It is advice: a file system without page cache refuses it.
         let _ = fadvise(&file, 0, None, Advice::DontNeed);
     }
+}
+
+/// The file beside a store whose disk failed. While it is there, what the disk has of the store is not known.
+pub(super) fn unchecked(path: &Path) -> PathBuf {
+    let mut name = target_of(path).into_os_string();
+    name.push(".unchecked");
+    name.into()
 }
 
 /// Tries again while another process has the file open, because a process that only reads the version of a file holds the lock for a
@@ -240,89 +249,6 @@ impl Unfinished {
     }
 }
 
-/// Most damaged files that are kept beside a store.
-const MOST_KEPT: u32 = 100;
-
-impl Unfinished {
-    /// Creates the file `PATH.salvage.new`, in place of one that was left by a process that was killed. Only one process of
-    /// the directory may do so at a time.
-    pub(super) fn instead(path: &Path) -> Result<Self, StoreError> {
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(".salvage.new");
-        let new = path.with_file_name(&name);
-        let left = fs::remove_file(&new);
-        let missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-        left.or_else(|error| if missing(&error) { Ok(()) } else { Err(error) })
-            .and_then(|()| tempfile::Builder::new().prefix(&name).rand_bytes(0).tempfile_in(directory_of(path)))
-            .map(|file| Self { path: path.to_owned(), file })
-            .map_err(|error| cannot_make(&new, &error))
-    }
-
-    /// Gives the file the owner and the mode of the file at `path`.
-    ///
-    /// # Errors
-    /// This process may not do that: it is neither the owner nor root.
-    pub(super) fn belongs_to_the_owner_of(&self, path: &Path) -> Result<(), StoreError> {
-        let give = || {
-            let (own, theirs) = (self.file.as_file(), fs::metadata(path)?);
-            if own.metadata()?.uid() != theirs.uid() || own.metadata()?.gid() != theirs.gid() {
-                std::os::unix::fs::fchown(own, Some(theirs.uid()), Some(theirs.gid()))?;
-            }
-            own.set_permissions(theirs.permissions())
-        };
-        give().map_err(|error: io::Error| {
-            StoreError::Unavailable(format!(
-                "cannot give the new file the owner and the mode of {}: {error}; run `rental-cli store repair` as that owner or as root",
-                path.display()
-            ))
-        })
-    }
-
-    /// Gives the file its name. The file that had this name gets the name `PATH.damaged`, or `PATH.damaged-2` and so on.
-    /// At each moment one of the two has the name. Returns the new name of the other one.
-    pub(super) fn replace(self) -> io::Result<PathBuf> {
-        self.file.as_file().sync_all()?;
-        let link = |kept: PathBuf| match fs::hard_link(&self.path, &kept) {
-            // A process that was killed after this step has linked it already.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !is_one_file(&self.path, &kept) => None,
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Some(Err(error)),
-            _ => Some(Ok(kept)),
-        };
-        let kept = names_to_keep(&self.path).find_map(link);
-        let kept = kept.unwrap_or_else(|| Err(io::Error::other("too many damaged files beside it")))?;
-        self.file.persist(&self.path)?;
-        File::open(directory_of(&self.path))?.sync_all()?;
-        Ok(kept)
-    }
-}
-
-/// `PATH.damaged`, `PATH.damaged-2` and so on.
-fn names_to_keep(path: &Path) -> impl Iterator<Item = PathBuf> {
-    let path = path.to_owned();
-    (1..=MOST_KEPT).map(move |n| {
-        let mut name = path.clone().into_os_string();
-        name.push(if n == 1 { ".damaged".to_owned() } else { format!(".damaged-{n}") });
-        PathBuf::from(name)
-    })
-}
-
-fn is_one_file(one: &Path, other: &Path) -> bool {
-    let id = |path: &Path| fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()));
-    id(one).is_ok_and(|one| id(other).is_ok_and(|other| one == other))
-}
-
-/// Refuses to salvage the file at `path` when no name is free under which it could be kept.
-pub(super) fn refuse_without_name_to_keep(path: &Path) -> Result<(), StoreError> {
-    let is_free = |kept: PathBuf| kept.symlink_metadata().is_err() || is_one_file(path, &kept);
-    if names_to_keep(path).any(is_free) {
-        return Ok(());
-    }
-    let shown = path.display();
-    Err(StoreError::Unavailable(format!(
-        "too many damaged files beside it: {shown}.damaged to {shown}.damaged-{MOST_KEPT}; delete those that have served"
-    )))
-}
-
 pub(super) fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
 }
@@ -343,38 +269,9 @@ pub(super) fn damaged(path: &Path) -> StoreError {
     StoreError::DamagedStore(format!("{} is damaged; restore it from a backup", path.display()))
 }
 
-/// A message about a damaged file without the advice.
-pub(super) fn without_advice(damage: &str) -> &str {
-    damage
-        .trim_end_matches("; restore it from a backup")
-        .trim_end_matches("; check the path, or restore it from a backup")
-}
-
-/// A message about a damaged file of which nothing can be read.
-pub(super) fn beyond_reading(damage: &str) -> StoreError {
-    let advised = damage.ends_with("restore it from a backup");
-    StoreError::DamagedStore(if advised { damage.to_owned() } else { format!("{damage}; restore it from a backup") })
-}
-
 pub(super) fn in_use(path: &Path) -> StoreError {
     let by = holder::of(path).map(|who| format!(": {who}")).unwrap_or_default();
     StoreError::InUse(format!("{} is in use by another process{by}", path.display()))
-}
-
-/// The refusal of a file that could not be opened because of a read.
-pub(super) fn refusal_of_read(path: &Path, error: DatabaseError) -> StoreError {
-    match error {
-        DatabaseError::Storage(StorageError::Io(error)) if is_unreadable(path, &error) => {
-            StoreError::Unreadable(unreadable(path, error))
-        }
-        DatabaseError::Storage(StorageError::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
-            let shown = path.display();
-            StoreError::DamagedStore(format!(
-                "{shown} is damaged (one of its pages names another one behind the end); restore it from a backup"
-            ))
-        }
-        other => refusal(path, other),
-    }
 }
 
 pub(super) fn refusal(path: &Path, error: DatabaseError) -> StoreError {
@@ -389,31 +286,17 @@ pub(super) fn refusal(path: &Path, error: DatabaseError) -> StoreError {
         DatabaseError::Storage(StorageError::Corrupted(detail)) => {
             StoreError::DamagedStore(format!("{shown} is damaged ({detail}); restore it from a backup"))
         }
+        // It was cut, or one of its pages names another one behind the end.
+        DatabaseError::Storage(StorageError::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            StoreError::DamagedStore(format!("{shown} is damaged (a part of it is missing); restore it from a backup"))
+        }
+        DatabaseError::Storage(StorageError::Io(error)) if Errno::from_io_error(&error) == Some(Errno::IO) => {
+            StoreError::DamagedStore(format!(
+                "{shown} cannot be read ({error}): look at the disk; restore it from a backup"
+            ))
+        }
         other => StoreError::Unavailable(format!("cannot open {shown}: {other}")),
     }
-}
-
-/// The message about a file of which a part is missing or cannot be read.
-pub(super) fn unreadable(path: &Path, what: impl fmt::Display) -> String {
-    format!(
-        "a part of {} cannot be read ({what}): it was cut, or the disk has a sector that it cannot read",
-        path.display()
-    )
-}
-
-/// Whether a part of the file is missing, or in a sector that the disk cannot read. A file that has its whole length has no missing
-/// part: then a wrong page number is what led a read behind the end.
-fn is_unreadable(path: &Path, error: &io::Error) -> bool {
-    Errno::from_io_error(error) == Some(Errno::IO) || (error.kind() == io::ErrorKind::UnexpectedEof && was_cut(path))
-}
-
-/// Whether the file is shorter than its header says. Only together with damage it means that the file was cut: a power cut can leave
-/// such a file, too, and then nothing is missing.
-pub(super) fn was_cut(path: &Path) -> bool {
-    let mut head = [0; HEAD];
-    let read = File::open(path).and_then(|file| file.read_exact_at(&mut head, 0).and_then(|()| file.metadata()));
-    let stated = stated_len(&head);
-    read.map_or(true, |file| stated.is_none_or(|stated| file.len() < stated))
 }
 
 /// Creates the tables of a new file; checks the version of any other file.

@@ -4,7 +4,6 @@ use super::{
     closed_file::{self, ClosedFile},
     engine::Redb,
     file::{self, Unfinished},
-    start_check,
     tables::unavailable,
 };
 use crate::store::{
@@ -30,7 +29,10 @@ const STEP: usize = 32 << 20;
 pub fn compact(path: &Path, cache_bytes: usize) -> Result<Compacted, StoreError> {
     let size = || std::fs::metadata(path).map(|file| file.len()).map_err(unavailable);
     file::refuse_other_kinds(path)?;
-    start_check::check(path, file::Versions::Present)?;
+    // Pages that are written again would get right checksums.
+    let checked = ClosedFile::open(path, cache_bytes)?;
+    checked.pages().map_err(|damage| StoreError::DamagedStore(damage.to_owned()))?;
+    drop(checked);
     closed_file::refuse_other_version(path, cache_bytes, file::Versions::Present)?;
     let mut db = file::open(path, cache_bytes, Absent::Fail, file::Versions::Present)?;
     let before = size()?;
@@ -147,7 +149,7 @@ fn exists(path: &Path) -> RestoreError {
 
 /// Verifies the new file: every page has a correct checksum, and its rows have the same count and digest as the backup's.
 fn verify(path: &Path, cache_bytes: usize, rows: u64, written: Sha256) -> Result<(), StoreError> {
-    let closed = ClosedFile::of(path, cache_bytes, file::Versions::Upgradable, None)?;
+    let closed = ClosedFile::of(path, cache_bytes, file::Versions::Upgradable)?;
     let (mut digest, mut found, mut problem) = (Sha256::new(), 0, closed.pages().err().map(str::to_owned));
     closed.walk(&mut |step| {
         match step {

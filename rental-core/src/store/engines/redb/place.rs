@@ -5,11 +5,10 @@ use super::{
     engine::Redb,
     file::Versions,
     maintenance::{compact, restore_and_upgrade},
-    salvage::{self, Loss},
 };
 use crate::store::{
-    Absent, Access, Answer, CommitObserver, Compacted, Damaged, Engine, Inspection, Key, Maintenance, Opening,
-    ParsedPlace, Place, Restore, Restoring, Salvaged, Scheme, Snapshot, StoreError, Tally,
+    Absent, Access, Answer, CommitObserver, Compacted, Engine, Inspection, Key, Maintenance, Opening, ParsedPlace,
+    Place, Restore, Restoring, Scheme, Snapshot, StoreError, Tally,
 };
 use bytes::Bytes;
 use std::{
@@ -58,12 +57,10 @@ impl Place for DataFile {
             return Box::pin(ready(Err(StoreError::Unavailable(reason))));
         }
         let (path, cache_bytes) = (&self.0, opening.cache_bytes);
-        let opened = match (access, opening.damaged) {
-            (Access::Unchanged, _) => Redb::open_unchanged(path, cache_bytes),
-            (Access::Present, Damaged::Fail) => Redb::open(path, cache_bytes),
-            (Access::Upgradable, Damaged::Fail) => Redb::open_any_version(path, cache_bytes),
-            (Access::Present, how) => Redb::salvaging(path, cache_bytes, Versions::Present, how),
-            (Access::Upgradable, how) => Redb::salvaging(path, cache_bytes, Versions::Upgradable, how),
+        let opened = match access {
+            Access::Unchanged => Redb::open_unchanged(path, cache_bytes),
+            Access::Present => Redb::open(path, cache_bytes),
+            Access::Upgradable => Redb::open_any_version(path, cache_bytes),
         };
         Box::pin(ready(opened.map(|store| Arc::new(store) as Arc<dyn Engine>)))
     }
@@ -78,18 +75,13 @@ impl Place for DataFile {
 }
 
 impl Maintenance for DataFile {
-    fn inspect(&self, cache_bytes: usize, stated: Option<u64>) -> Result<Box<dyn Inspection>, StoreError> {
-        Ok(Box::new(ClosedFile::of(&self.0, cache_bytes, Versions::Present, stated)?))
+    fn inspect(&self, cache_bytes: usize) -> Result<Box<dyn Inspection>, StoreError> {
+        Ok(Box::new(ClosedFile::open(&self.0, cache_bytes)?))
     }
 
     fn check_pages(&self, cache_bytes: usize) -> Result<(), StoreError> {
-        let file = ClosedFile::of(&self.0, cache_bytes, Versions::Upgradable, None)?;
-        file.pages().map_err(|detail| StoreError::DamagedStore(detail.to_owned()))
-    }
-
-    fn salvage(&self, cache_bytes: usize, damage: &str, stated: Option<u64>) -> Result<Salvaged, StoreError> {
-        let alone = salvage::alone(&self.0)?;
-        salvage::salvage((&self.0, Versions::Upgradable), cache_bytes, (damage, stated), Loss::Any, &alone)
+        let file = ClosedFile::of(&self.0, cache_bytes, Versions::Upgradable)?;
+        file.pages().map_err(|damage| StoreError::DamagedStore(damage.to_owned()))
     }
 
     fn compact(&self, cache_bytes: usize) -> Result<Compacted, StoreError> {
@@ -112,10 +104,6 @@ impl Engine for Redb {
 
     fn failed(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
         Box::pin(Self::failed(self))
-    }
-
-    fn salvaged(&self) -> Option<&Salvaged> {
-        Self::salvaged(self)
     }
 
     fn stored<'a>(&'a self, key: &'a Key) -> Answer<'a, Option<Bytes>> {

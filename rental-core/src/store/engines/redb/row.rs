@@ -1,6 +1,6 @@
 //! The stored form of a row: a format byte, the revision, a checksum, the value. Index entries are empty.
 //!
-//! redb checks its page checksums only during a repair. So every read checks the checksum of the row, and the engine never
+//! redb checks its page checksums only when it recovers a file or is asked to. So every read checks the checksum of the row, and the engine never
 //! returns a damaged value: CRC-32 detects any single flipped bit and any burst of up to 32 bits.
 
 use crate::store::{DamagedRow, Key, Record, Revision, Scanned};

@@ -2,15 +2,15 @@
 
 use super::{
     closed_file,
-    file::{self, Versions},
+    file::{self, Pages, Versions},
     read_only::ReadOnlyBackend,
-    start_check,
     tables::unavailable,
     watched::{Watch, Watched},
 };
 use crate::store::{Absent, StoreError};
 use redb::{Builder, Database, StorageBackend};
 use std::{
+    fs::{self, File},
     io::Write,
     path::{Path, PathBuf},
 };
@@ -28,6 +28,9 @@ pub(super) trait Source: Send {
 
     /// Whether the storage has room for more.
     fn has_room(&mut self) -> bool;
+
+    /// The storage has failed: the next program that opens it checks all of it.
+    fn note_failure(&mut self) {}
 }
 
 /// A file.
@@ -42,11 +45,14 @@ impl Source for InFile {
         file::refuse_other_kinds(&self.path)?;
         // Only the first time: this process has had the file open since.
         if absent == Absent::Create {
-            start_check::check(&self.path, self.versions)?;
             closed_file::refuse_other_version(&self.path, self.cache_bytes, self.versions)?;
         }
-        let opened = file::open_watched(&self.path, self.cache_bytes, absent, self.versions, watch)?;
+        let unchecked = file::unchecked(&self.path);
+        let pages = if unchecked.exists() { Pages::Checked } else { Pages::Trusted };
+        let opened = file::open_watched((&self.path, self.cache_bytes), absent, self.versions, pages, watch)?;
         if absent == Absent::Create {
+            // A file that stays costs the next start another check.
+            let _ = fs::remove_file(unchecked);
             file::remove_left_over(&self.path);
         }
         Ok(opened)
@@ -65,9 +71,14 @@ impl Source for InFile {
         };
         probe().is_ok()
     }
+
+    /// A disk that takes no new file either is told by the next start itself.
+    fn note_failure(&mut self) {
+        let _ = File::create(file::unchecked(&self.path)).and_then(|file| file.sync_all());
+    }
 }
 
-/// A file that is opened for reading alone. The caller checks its pages first, because a dry run also reads files with damaged pages.
+/// A file that is opened for reading alone.
 pub(super) struct Unchanged(pub(super) PathBuf, pub(super) usize);
 
 impl Source for Unchanged {

@@ -15,8 +15,6 @@ use std::{
 pub(super) enum Failure {
     /// A write found no room on the disk or in a quota. What was durable before is not affected.
     NoRoom,
-    /// A read failed.
-    Unread,
     /// Another error, or a failed sync. After a failed sync the system may have dropped what was not synced, so what it
     /// reads back need not be what is on the disk.
     Broken,
@@ -90,7 +88,7 @@ impl<B: StorageBackend> StorageBackend for Watched<B> {
             out.fill(0);
             return Ok(());
         }
-        read.inspect_err(|_| self.watch.note(Failure::Unread))
+        self.watch(read)
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
@@ -185,19 +183,18 @@ mod tests {
         assert_eq!((bytes, watch.failure()), ([0; 8], None));
         disk.storage.set_len(0).unwrap();
         assert!(disk.read(0, &mut bytes).is_err());
-        assert_eq!(watch.failure(), Some(Failure::Unread), "it was cut");
+        assert_eq!(watch.failure(), Some(Failure::Broken), "it was cut");
     }
 
-    /// A part that cannot be read may be salvaged; a disk that cannot be written is no damage of the file.
     #[test]
-    fn a_read_that_fails_is_told_from_a_write_that_fails() {
-        for (what, failure) in [("read", Failure::Unread), ("write", Failure::Broken), ("sync", Failure::Broken)] {
+    fn the_first_operation_that_fails_is_remembered() {
+        for what in ["read", "write", "sync"] {
             let watch = Watch::default();
             let disk = Watched::new(Bad(InMemoryBackend::new(), what), &watch);
             disk.set_len(4096).unwrap();
             let done = disk.read(0, &mut [0; 8]).and_then(|()| disk.write(0, &[1])).and_then(|()| disk.sync_data());
             assert!(done.is_err());
-            assert_eq!(watch.failure(), Some(failure), "{what}");
+            assert_eq!(watch.failure(), Some(Failure::Broken), "{what}");
         }
     }
 }

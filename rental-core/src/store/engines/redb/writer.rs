@@ -66,6 +66,9 @@ pub(super) fn run(
         }
         let closed = db.close().map_err(unavailable);
         if !matches!(end, Ok(End::NoRoom)) {
+            if shared.failure.get().is_some() {
+                source.note_failure();
+            }
             return closed;
         }
         match open_again(source.as_mut(), shared, jobs) {
