@@ -1,9 +1,10 @@
-//! The fonts of PDF files. They come with the program; `fonts/README.md` has their sources and licences.
+//! The fonts of PDF files. They come with the program, packed; `fonts/README.md` has their sources and licences.
 
+use flate2::read::ZlibDecoder;
 use harfrust::ShaperData;
 use krilla::text::Font;
 use skrifa::{FontRef, MetadataProvider};
-use std::sync::LazyLock;
+use std::{io::Read, sync::LazyLock};
 
 /// A font, ready to shape and to embed.
 pub(super) struct Face {
@@ -14,7 +15,10 @@ pub(super) struct Face {
 }
 
 impl Face {
-    fn load(file: &'static [u8]) -> Option<Self> {
+    fn load(packed: &[u8]) -> Option<Self> {
+        let mut file = Vec::new();
+        ZlibDecoder::new(packed).read_to_end(&mut file).ok()?;
+        let file: &'static [u8] = file.leak();
         let font = Font::new(file.into(), 0)?;
         let units_per_em = font.units_per_em();
         let file = FontRef::from_index(file, 0).ok()?;
@@ -27,46 +31,49 @@ impl Face {
     }
 }
 
-/// A font of this folder.
+/// A font of this folder, unpacked when a text first needs it.
 macro_rules! font {
     ($name:literal) => {
-        include_bytes!(concat!("../../../fonts/", $name))
+        LazyLock::new(|| Face::load(include_bytes!(concat!("../../../fonts/", $name, ".ttf.zlib"))))
     };
 }
 
-/// Latin, Greek and Cyrillic.
-static REGULAR: &[u8] = font!("NotoSans-Regular.ttf");
-static BOLD: &[u8] = font!("NotoSans-Bold.ttf");
-/// Fonts for what the first one lacks, in the order in which they are tried.
-static OTHERS: [&[u8]; 19] = [
-    font!("NotoNaskhArabic-Regular.ttf"),
-    font!("NotoSansArmenian-Regular.ttf"),
-    font!("NotoSansBengali-Regular.ttf"),
-    font!("NotoSansDevanagari-Regular.ttf"),
-    font!("NotoSansEthiopic-Regular.ttf"),
-    font!("NotoSansGeorgian-Regular.ttf"),
-    font!("NotoSansGujarati-Regular.ttf"),
-    font!("NotoSansGurmukhi-Regular.ttf"),
-    font!("NotoSansHebrew-Regular.ttf"),
-    font!("NotoSansKannada-Regular.ttf"),
-    font!("NotoSansKhmer-Regular.ttf"),
-    font!("NotoSansLao-Regular.ttf"),
-    font!("NotoSansMalayalam-Regular.ttf"),
-    font!("NotoSansMyanmar-Regular.ttf"),
-    font!("NotoSansSinhala-Regular.ttf"),
-    font!("NotoSansTamil-Regular.ttf"),
-    font!("NotoSansTelugu-Regular.ttf"),
-    font!("NotoSansThai-Regular.ttf"),
+/// Latin, Greek and Cyrillic: regular and bold. Then fonts for what these lack, in the order in which they are tried.
+static FACES: [LazyLock<Option<Face>>; 21] = [
+    font!("NotoSans-Regular"),
+    font!("NotoSans-Bold"),
+    font!("NotoNaskhArabic-Regular"),
+    font!("NotoSansArmenian-Regular"),
+    font!("NotoSansBengali-Regular"),
+    font!("NotoSansDevanagari-Regular"),
+    font!("NotoSansEthiopic-Regular"),
+    font!("NotoSansGeorgian-Regular"),
+    font!("NotoSansGujarati-Regular"),
+    font!("NotoSansGurmukhi-Regular"),
+    font!("NotoSansHebrew-Regular"),
+    font!("NotoSansKannada-Regular"),
+    font!("NotoSansKhmer-Regular"),
+    font!("NotoSansLao-Regular"),
+    font!("NotoSansMalayalam-Regular"),
+    font!("NotoSansMyanmar-Regular"),
+    font!("NotoSansSinhala-Regular"),
+    font!("NotoSansTamil-Regular"),
+    font!("NotoSansTelugu-Regular"),
+    font!("NotoSansThai-Regular"),
     // Chinese, Japanese and Korean.
-    font!("wqy-microhei.ttf"),
+    font!("wqy-microhei"),
 ];
-
-/// The fonts: regular, bold, then the others.
-static FACES: LazyLock<Vec<Face>> =
-    LazyLock::new(|| [REGULAR, BOLD].into_iter().chain(OTHERS).filter_map(Face::load).collect());
 
 /// The fonts in which a text is tried, the best first.
 pub(super) fn faces(bold: bool) -> impl Iterator<Item = &'static Face> + Clone {
     let first = usize::from(bold);
-    FACES.iter().skip(first).take(1).chain(FACES.iter().skip(2))
+    FACES.iter().skip(first).take(1).chain(FACES.iter().skip(2)).filter_map(|face| face.as_ref())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_font_is_unpacked() {
+        assert!(super::FACES.iter().all(|face| face.is_some()));
+    }
 }
