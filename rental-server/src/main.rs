@@ -81,6 +81,13 @@ use tokio::{
     sync::watch,
     task::JoinHandle,
 };
+use tracing_subscriber::{
+    Layer,
+    filter::{LevelFilter, Targets},
+    fmt,
+    layer::SubscriberExt,
+    util::SubscriberInitExt,
+};
 
 /// Most open connections of `--operator-listen`.
 const OPERATOR_CONNECTIONS: usize = 256;
@@ -174,20 +181,21 @@ fn most_clients(config: &Config) -> u64 {
 
 fn start_logging(config: &Config) {
     let level = match config.log_level {
-        LogLevel::Error => tracing::Level::ERROR,
-        LogLevel::Warn => tracing::Level::WARN,
-        LogLevel::Info => tracing::Level::INFO,
-        LogLevel::Debug => tracing::Level::DEBUG,
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
     };
     // Other crates speak up from warnings on; this one from the level asked for. What h2 warns of, clients can cause at will.
-    let filter = tracing_subscriber::EnvFilter::new(format!("warn,h2=error,rental_server={level},rental_core={level}"));
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    let own = [("rental_server", level), ("rental_core", level)];
+    let filter = Targets::new().with_default(LevelFilter::WARN).with_target("h2", LevelFilter::ERROR).with_targets(own);
     // A line that cannot be written is lost. To report that on stderr, too, would panic.
-    let lines = lines.log_internal_errors(false);
-    match config.log_format {
-        LogFormat::Text => lines.with_ansi(io::IsTerminal::is_terminal(&io::stderr())).init(),
-        LogFormat::Json => lines.json().init(),
-    }
+    let lines = fmt::layer().with_writer(io::stderr).log_internal_errors(false);
+    let lines = match config.log_format {
+        LogFormat::Text => lines.with_ansi(io::IsTerminal::is_terminal(&io::stderr())).boxed(),
+        LogFormat::Json => lines.json().boxed(),
+    };
+    tracing_subscriber::registry().with(filter).with(lines).init();
 }
 
 async fn run(config: &Config, passed: Vec<StdListener>) -> Result<(), String> {

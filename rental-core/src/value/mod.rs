@@ -50,4 +50,5 @@ pub use text::{Email, Language, MOST_LINES, Name, Phone, Text};
 pub use timestamp::Timestamp;
 pub use when::When;
 pub(crate) use words::words;
+pub(crate) use zone::seconds_ahead;
 pub use zone::{Instants, LocalTime, Zone};

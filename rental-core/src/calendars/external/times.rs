@@ -2,9 +2,9 @@
 
 use super::{
     reading::{Reading, Steps},
-    zones::{ClockZone, Definition, Moment, offset_of, public},
+    zones::{ClockZone, Definition, Moment, public},
 };
-use crate::value::{Date, Timestamp};
+use crate::value::{Date, Timestamp, seconds_ahead};
 use calcard::{
     common::PartialDateTime,
     icalendar::{ICalendar, ICalendarEntry, ICalendarProperty, ICalendarValue},
@@ -111,7 +111,7 @@ impl<'a> Zones<'a> {
     fn offset(&self, zone: ClockZone, at: Moment) -> Moment {
         match zone {
             ClockZone::Offset(seconds) => seconds.into(),
-            ClockZone::Public(zone) => offset_of(zone, at),
+            ClockZone::Public(zone) => seconds_ahead(zone, at),
             ClockZone::Defined(number) => self.defined.get(number).map_or(0, |zone| zone.offset(at)),
         }
     }

@@ -8,7 +8,7 @@ use calcard::{
     common::{PartialDateTime, timezone},
     icalendar::{ICalendar, ICalendarComponent, ICalendarProperty as Property, ICalendarValue},
 };
-use chrono::{DateTime, Days, NaiveDateTime, Offset, TimeDelta, TimeZone};
+use chrono::{DateTime, Days, NaiveDateTime, TimeDelta};
 use chrono_tz::Tz;
 use std::iter::successors;
 
@@ -53,12 +53,6 @@ pub(super) fn public(name: &str) -> Option<ClockZone> {
         iana.or_else(other).or_else(|| paths().any(|path| path.eq_ignore_ascii_case("UTC")).then_some(Tz::UTC))?;
     let is_utc = matches!(zone, Tz::UTC | Tz::Etc__UTC | Tz::GMT | Tz::Etc__GMT);
     Some(if is_utc { ClockZone::UTC } else { ClockZone::Public(zone) })
-}
-
-/// How many seconds the clocks of a zone are ahead of UTC.
-pub(super) fn offset_of(zone: Tz, at: Moment) -> Moment {
-    let utc = DateTime::from_timestamp(at, 0).unwrap_or_default().naive_utc();
-    zone.offset_from_utc_datetime(&utc).fix().local_minus_utc().into()
 }
 
 /// A zone that a calendar defines.
