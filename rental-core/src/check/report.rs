@@ -36,8 +36,8 @@ pub struct Problem {
 /// The master key of a store.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct KeyReport {
-    /// The fingerprint of the key in use, and that of the former key while secrets are sealed anew. `None` if the store
-    /// was never served by a program of schema version 4 or later.
+    /// The fingerprint of the key in use, and that of the former key while secrets are sealed anew. `None` if no
+    /// server has opened the store yet.
     pub in_use: Option<InUse>,
     /// Webhook endpoints whose newest secret was sealed with another key, or whose secrets were lost. They need a new secret.
     pub unreadable: u64,

@@ -396,7 +396,7 @@ fn stay_entry(vehicle: VehicleId, class: u8, start: u32, last: u32) -> IndexPref
 }
 
 /// The last day of a stay, by number, from the key of its entry: it is between the first day and the id of the rental. `place` is any
-/// place of the look-up, up to the first day. `None` for an entry of schema version 11, which an upgrade leaves of a damaged rental.
+/// place of the look-up, up to the first day. `None` for a key that is too short.
 #[must_use]
 pub(crate) fn last_day_of_stay(entry: &Key, place: &Key) -> Option<u32> {
     let (before, _) = entry.as_bytes().split_last_chunk::<16>()?;

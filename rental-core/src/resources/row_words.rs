@@ -86,9 +86,6 @@ fn meaning(row: &Row<'_>) -> String {
         Row::Identity { organization, resource, .. } => {
             format!("the identity of one {} of organization {organization}", object(resource))
         }
-        Row::Billed { organization, source } => {
-            format!("the mark that {source} of organization {organization} is billed")
-        }
         Row::Counter { organization, name } if name.starts_with(number::PREFIX) => {
             format!("the changes of a transponder or plate of organization {organization}")
         }

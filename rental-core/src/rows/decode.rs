@@ -19,7 +19,6 @@ impl<'a> Row<'a> {
         let row = match Tag::of(*tag)? {
             Tag::Marker => return Marker::decode(rest).map(Self::Marker),
             Tag::Access => Self::Access { selector: *parts.take()? },
-            Tag::Billed => Self::Billed { organization: parts.id()?, source: parts.uuid()? },
             Tag::Calendar => Self::Calendar { organization: parts.id()?, vehicle: parts.id()? },
             Tag::Due => Self::Due {
                 endpoint: parts.id()?,

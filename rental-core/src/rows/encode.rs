@@ -15,7 +15,6 @@ impl Row<'_> {
             Self::Marker(Marker::MasterKey) => key::master_key(),
             Self::Marker(Marker::Upgrade) => marks::upgrade(),
             Self::Access { selector } => key::access_of(selector),
-            Self::Billed { organization, source } => key::billed(organization, source),
             Self::Calendar { organization, vehicle } => key::calendar(organization, vehicle),
             Self::Due { endpoint, class, millis, delivery } => key::due(endpoint, class, millis, delivery),
             Self::Erased { organization, resource, id } => key::erased_of(organization, resource, id),

@@ -421,18 +421,6 @@ pub(super) fn identity_of(organization: OrganizationId, resource: u8, hash: [u8;
     key(Tag::Identity, &[organization.as_bytes(), &[resource], &hash])
 }
 
-/// The key of the claim of a toll or violation that an invoice bills.
-#[must_use]
-pub fn billed(organization: OrganizationId, source: Uuid) -> Key {
-    key(Tag::Billed, &[organization.as_bytes(), source.as_bytes()])
-}
-
-/// The keys of all such claims of an organization.
-#[must_use]
-pub fn billed_of(organization: OrganizationId) -> Key {
-    key(Tag::Billed, &[organization.as_bytes()])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -25,7 +25,6 @@ pub enum Class {
 /// |---|---|---|---|
 /// | `!` | nothing, `master-key` or `upgrade` | empty: a copy into this store is not complete; JSON: which master key seals secrets; JSON: the progress of an upgrade | Server; State; State |
 /// | `a` | first half of the SHA-256 of an API key or of an operator's token | the whole hash, the id of its record, for a token its rotation | State |
-/// | `b` | organization, toll or violation | id of the invoice that bills it; written before schema version 6 only | Derived |
 /// | `c` | organization, vehicle | lengths of its holds: bit n for 2^n to 2^(n+1)-1 nights; the revision guards every new hold | Derived |
 /// | `d` | endpoint, class (0 first attempts, 1 retries), milliseconds, delivery | organization | State |
 /// | `e` | organization, resource, id | JSON: when a customer was erased, and the report; reserved for other resources | State |
@@ -49,8 +48,7 @@ pub enum Class {
 /// | `w` | endpoint | id of the server that sends for it | Server |
 /// | `x` | milliseconds, organization, idempotency key | empty: when the response is removed | State |
 ///
-/// The id of a record or index entry is a plain [`Uuid`], because the tag of the resource says what it names. So is the id in
-/// a billing claim, which names a toll or a violation.
+/// The id of a record or index entry is a plain [`Uuid`], because the tag of the resource says what it names.
 ///
 /// Ids have 16 bytes, milliseconds 8, days 4, a resource, an index and a class one; numbers are big-endian. So the order of
 /// the bytes is the order of the parts.
@@ -62,13 +60,6 @@ pub enum Row<'a> {
     Access {
         /// The first half of the SHA-256 of the key or token.
         selector: [u8; 16],
-    },
-    /// Claimed a toll or violation for the one invoice that bills it, before schema version 6. An upgrade removes it.
-    Billed {
-        /// The organization that owns the row.
-        organization: OrganizationId,
-        /// The id of the billed toll or violation.
-        source: Uuid,
     },
     /// The lengths of a vehicle's holds.
     Calendar {
@@ -255,8 +246,7 @@ impl Row<'_> {
     #[must_use]
     pub fn organization(&self) -> Option<OrganizationId> {
         match self {
-            Self::Billed { organization, .. }
-            | Self::Calendar { organization, .. }
+            Self::Calendar { organization, .. }
             | Self::Erased { organization, .. }
             | Self::VehicleFeed { organization, .. }
             | Self::CalendarFeed { organization, .. }
@@ -289,8 +279,7 @@ impl Row<'_> {
     pub fn class(&self) -> Class {
         match self {
             Self::Record { .. } => Class::Record,
-            Self::Billed { .. }
-            | Self::Calendar { .. }
+            Self::Calendar { .. }
             | Self::Hold { .. }
             | Self::IndexEntry { .. }
             | Self::Subscribed { .. } => Class::Derived,

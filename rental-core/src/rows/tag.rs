@@ -3,7 +3,8 @@
 /// Defines the tags once: the enum, the list of all, and the tag of a byte.
 macro_rules! tags {
     ($($(#[$doc:meta])* $name:ident = $byte:literal,)+) => {
-        /// The first byte of a key: the kind of the row. A byte is never reused for another kind.
+        /// The first byte of a key: the kind of the row. A byte is never reused for another kind: `b` is that of billing claims of before
+        /// the first release.
         #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
         #[repr(u8)]
         pub enum Tag {
@@ -31,8 +32,6 @@ tags! {
     Marker = b'!',
     /// See [`Row::Access`](super::Row::Access).
     Access = b'a',
-    /// See [`Row::Billed`](super::Row::Billed).
-    Billed = b'b',
     /// See [`Row::Calendar`](super::Row::Calendar).
     Calendar = b'c',
     /// See [`Row::Due`](super::Row::Due).
@@ -85,8 +84,7 @@ impl Tag {
     #[must_use]
     pub const fn is_owned(self) -> bool {
         match self {
-            Self::Billed
-            | Self::Calendar
+            Self::Calendar
             | Self::Erased
             | Self::VehicleFeed
             | Self::CalendarFeed

@@ -31,7 +31,6 @@ fn of_kind(tag: Tag) -> BoxedStrategy<Row<'static>> {
             .prop_map(Row::Marker)
             .boxed(),
         Tag::Access => any::<[u8; 16]>().prop_map(|selector| Row::Access { selector }).boxed(),
-        Tag::Billed => (id(), uuid()).prop_map(|(organization, source)| Row::Billed { organization, source }).boxed(),
         Tag::Recheck => (id(), uuid().prop_map(Marked::of_key))
             .prop_map(|(organization, marked)| Row::Recheck { organization, marked })
             .boxed(),
@@ -108,7 +107,6 @@ fn logical(row: &Row<'_>) -> (u8, Vec<u128>, Vec<u8>) {
         Row::Marker(Marker::MasterKey) => (Tag::Marker, vec![], b"master-key"),
         Row::Marker(Marker::Upgrade) => (Tag::Marker, vec![], b"upgrade"),
         Row::Access { selector } => (Tag::Access, vec![half(selector)], b""),
-        Row::Billed { organization, source } => (Tag::Billed, vec![number(organization), source.as_u128()], b""),
         Row::Calendar { organization, vehicle } => (Tag::Calendar, vec![number(organization), number(vehicle)], b""),
         Row::Recheck { organization, marked } => {
             (Tag::Recheck, vec![number(organization), half(*marked.as_bytes())], b"")

@@ -139,8 +139,7 @@ enum Found {
 /// How the rows of each kind are found. A new kind of row does not compile before it is decided here.
 const fn found(tag: Tag) -> Found {
     match tag {
-        Tag::Billed
-        | Tag::Calendar
+        Tag::Calendar
         | Tag::Erased
         | Tag::VehicleFeed
         | Tag::CalendarFeed

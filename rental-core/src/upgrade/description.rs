@@ -23,7 +23,6 @@ fn example(tag: Tag) -> Row<'static> {
     match tag {
         Tag::Marker => Row::Marker(Marker::Loading),
         Tag::Access => Row::Access { selector: [0; 16] },
-        Tag::Billed => Row::Billed { organization: Id::nil(), source: id },
         Tag::Calendar => Row::Calendar { organization: Id::nil(), vehicle: Id::nil() },
         Tag::Due => Row::Due { endpoint: Id::nil(), class: 0, millis: 0, delivery: Id::nil() },
         Tag::Erased => Row::Erased { organization: Id::nil(), resource: 0, id },
@@ -62,7 +61,6 @@ fn meaning(row: &Row<'_>) -> &'static str {
         Row::Marker(Marker::MasterKey) => "fingerprint of the master key",
         Row::Marker(Marker::Upgrade) => "marker of an upgrade that has not ended",
         Row::Access { .. } => "hash of an API key",
-        Row::Billed { .. } => "claim of what an invoice bills",
         Row::Calendar { .. } => "calendar of a vehicle",
         Row::Due { .. } => "due row of a delivery",
         Row::Erased { .. } => "mark of an object that was deleted or erased",

@@ -78,8 +78,7 @@ fn follows(key: &Key) -> bool {
     row.class() == Class::Derived && !matches!(row, Row::Calendar { .. })
         || matches!(
             row,
-            Row::Billed { .. }
-                | Row::Due { .. }
+            Row::Due { .. }
                 | Row::Outbox { .. }
                 | Row::Counter { .. }
                 | Row::Recheck { .. }
@@ -233,8 +232,7 @@ fn a_row_of_every_kind_that_does_not_parse_is_removed_or_written_again() {
 fn a_derived_row_of_every_kind_that_is_missing_is_written_again() {
     for missing in examples() {
         let row = Row::decode(&missing).unwrap();
-        let derived =
-            row.class() == Class::Derived || matches!(row, Row::Billed { .. } | Row::IdempotencyExpiry { .. });
+        let derived = row.class() == Class::Derived || matches!(row, Row::IdempotencyExpiry { .. });
         if !derived {
             continue;
         }

@@ -189,8 +189,7 @@ async fn a_deletion_leaves_the_store_as_if_the_organization_had_never_existed() 
         .filter(|key| !before.contains_key(key))
         .map(|key| key.as_bytes()[0])
         .collect();
-    // No program writes billing claims since schema version 6.
-    let elsewhere = [Tag::Billed, Tag::Marker, Tag::Bell, Tag::Heartbeat, Tag::Task, Tag::Usage];
+    let elsewhere = [Tag::Marker, Tag::Bell, Tag::Heartbeat, Tag::Task, Tag::Usage];
     let kinds: BTreeSet<u8> = Tag::ALL.iter().filter(|tag| !elsewhere.contains(tag)).map(|tag| *tag as u8).collect();
     assert_eq!(added, kinds, "the organization has rows of every kind");
     assert_eq!(begin(&store, &edge).await, Commit::Applied);

@@ -185,7 +185,6 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
             }
             Row::Marker(Marker::MasterKey)
             | Row::Access { .. }
-            | Row::Billed { .. }
             | Row::Bell { .. }
             | Row::Recheck { .. }
             | Row::Heartbeat { .. }

@@ -50,7 +50,6 @@ pub fn kind(key: &Key) -> &'static str {
         Some(Row::Marker(Marker::MasterKey)) => "fingerprint of the master key",
         Some(Row::Marker(Marker::Upgrade)) => "mark of an upgrade",
         Some(Row::Access { .. }) => "way from a key or token to its record",
-        Some(Row::Billed { .. }) => "billing claim",
         Some(Row::Calendar { .. }) => "calendar of a vehicle",
         Some(Row::Due { .. }) => "due row of a delivery",
         Some(Row::Erased { .. }) => "mark of an erased object",
