@@ -27,9 +27,8 @@ impl fmt::Display for Fingerprint {
 pub struct SealedSecret {
     /// Nonce and ciphertext, in hex.
     pub sealed: String,
-    /// The master key that sealed it; `None` if a program of schema version 3 did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<Fingerprint>,
+    /// The master key that sealed it.
+    pub key: Fingerprint,
     /// The time from which the secret no longer signs; `None` for the newest one.
     pub expires_at: Option<Timestamp>,
 }

@@ -286,8 +286,7 @@ async fn feeds(
             }
         };
         let Some(Row::CalendarFeed { feed: id, .. }) = Row::decode(&record.key) else { continue };
-        let Some(sealed) = feed.sealed.as_ref().filter(|sealed| sealed.key.as_ref() != Some(current.fingerprint()))
-        else {
+        let Some(sealed) = feed.sealed.as_ref().filter(|sealed| sealed.key != *current.fingerprint()) else {
             continue;
         };
         match keys.open(bound_to(id), sealed) {
@@ -316,7 +315,7 @@ fn sealed_anew(
     now: Timestamp,
 ) -> Result<Option<Sealed>, Error> {
     let mut anew = Sealed(sealed.in_force(now).cloned().collect());
-    for secret in anew.0.iter_mut().filter(|secret| secret.key.as_ref() != Some(current.fingerprint())) {
+    for secret in anew.0.iter_mut().filter(|secret| secret.key != *current.fingerprint()) {
         match keys.open(endpoint, secret) {
             Ok(text) => {
                 *secret = current.seal_anew(endpoint, secret, &text).map_err(Error::Internal)?;

@@ -60,7 +60,7 @@ impl MasterKey {
         let encrypted = self.cipher.encrypt(&XNonce::from(nonce), payload);
         let encrypted = encrypted.map_err(|_| "the secret cannot be encrypted".to_owned())?;
         let sealed = hex::encode([nonce.as_slice(), &encrypted].concat());
-        Ok(SealedSecret { sealed, key: Some(self.fingerprint.clone()), expires_at: None })
+        Ok(SealedSecret { sealed, key: self.fingerprint.clone(), expires_at: None })
     }
 
     /// Encrypts a secret that another key has encrypted as `former`. The nonce is derived from `former`, so equal nonces
@@ -145,24 +145,14 @@ impl MasterKeys {
         Self(older.chain(self.0.iter().cloned()).collect())
     }
 
-    /// Decrypts a secret with the key that it names. A secret of schema version 3 names none: all keys are tried.
+    /// Decrypts a secret with the key that it names.
     ///
     /// # Errors
     /// As for [`MasterKey::open`].
     pub fn open(&self, endpoint: EndpointId, secret: &SealedSecret) -> Result<String, String> {
-        let mut outcome = Err(match &secret.key {
-            Some(name) => {
-                format!("a webhook secret was sealed with master key {name}, which this server does not have")
-            }
-            None => "a webhook secret was sealed with a master key that this server does not have".into(),
-        });
-        for key in self.0.iter().filter(|key| secret.key.as_ref().is_none_or(|name| *name == key.fingerprint)) {
-            outcome = key.open(endpoint, &secret.sealed);
-            if outcome.is_ok() {
-                break;
-            }
-        }
-        outcome
+        let name = &secret.key;
+        let lacks = || format!("a webhook secret was sealed with master key {name}, which this server does not have");
+        self.get(name).ok_or_else(lacks)?.open(endpoint, &secret.sealed)
     }
 
     /// Decrypts all secrets of an endpoint that these keys open, newest first, each with the time at which it expires.
@@ -218,7 +208,7 @@ mod tests {
     }
 
     fn named(sealed: &str) -> SealedSecret {
-        SealedSecret { sealed: sealed.into(), key: None, expires_at: None }
+        SealedSecret { sealed: sealed.into(), key: MasterKey::new(&[7; 32]).fingerprint().clone(), expires_at: None }
     }
 
     #[test]
@@ -266,20 +256,17 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_names_its_key_and_one_of_version_3_opens_with_any_key() {
+    fn a_secret_names_its_key_and_opens_with_no_other() {
         let [old, new] = [7, 8].map(|byte| MasterKey::new(&[byte; 32]));
         let endpoint = EndpointId::from_u128(1);
         let keys = MasterKeys::new(vec![old.clone(), new.clone()]).unwrap();
         let mut sealed = old.seal(endpoint, [1; 24], "whsec_abc").unwrap();
-        assert_eq!(sealed.key.as_ref(), Some(old.fingerprint()));
+        assert_eq!(&sealed.key, old.fingerprint());
         assert_eq!(keys.open(endpoint, &sealed).as_deref(), Ok("whsec_abc"));
-        sealed.key = None;
-        assert_eq!(keys.open(endpoint, &sealed).as_deref(), Ok("whsec_abc"));
-        assert!(!serde_json::to_string(&sealed).unwrap().contains("key"), "as programs of version 3 wrote it");
-        sealed.key = Some(new.fingerprint().clone());
+        let alone = MasterKeys::new(vec![new.clone()]).unwrap();
+        assert!(alone.open(endpoint, &sealed).is_err_and(|why| why.contains(&sealed.key.to_string())));
+        sealed.key = new.fingerprint().clone();
         assert!(keys.open(endpoint, &sealed).is_err());
-        let alone = MasterKeys::new(vec![new]).unwrap();
-        assert!(alone.open(endpoint, &SealedSecret { key: None, ..sealed }).is_err());
         assert!(MasterKeys::new(Vec::new()).is_none());
     }
 
@@ -326,7 +313,7 @@ mod tests {
             |nonce| SealedSecret { expires_at: Some(at(5)), ..old.seal(endpoint, [nonce; 24], "text").unwrap() };
         let sealed = new.seal_anew(endpoint, &former(1), "text").unwrap();
         assert_eq!(new.open(endpoint, &sealed.sealed).as_deref(), Ok("text"));
-        assert_eq!((sealed.expires_at, sealed.key.as_ref()), (Some(at(5)), Some(new.fingerprint())));
+        assert_eq!((sealed.expires_at, &sealed.key), (Some(at(5)), new.fingerprint()));
         assert_eq!(sealed, new.seal_anew(endpoint, &former(1), "text").unwrap());
         let other = new.seal_anew(endpoint, &former(2), "text").unwrap();
         assert_ne!(sealed.sealed[..48], other.sealed[..48]);

@@ -136,8 +136,7 @@ impl Audit<'_> {
         if sealed.0.is_empty() {
             // A repair of the store leaves this when the secrets were lost.
             keys.unreadable += 1;
-        } else if let (Some(in_use), Some(key)) =
-            (&keys.in_use, sealed.0.first().and_then(|newest| newest.key.as_ref()))
+        } else if let (Some(in_use), Some(key)) = (&keys.in_use, sealed.0.first().map(|newest| &newest.key))
             && in_use.current != *key
             && in_use.former.as_ref() != Some(key)
         {
