@@ -8,6 +8,8 @@ mod page;
 mod properties;
 #[path = "imports/refusals.rs"]
 mod refusals;
+#[path = "imports/sections.rs"]
+mod sections;
 #[path = "imports/tolls.rs"]
 mod toll_formats;
 #[path = "imports/violations.rs"]

@@ -68,10 +68,10 @@ fn titles_and_totals_are_skipped_and_a_row_without_its_date_is_not() {
          6 skipped: a title, a total or a line of blanks
          7 skipped: a title, a total or a line of blanks
          8 skipped: a title, a total or a line of blanks
-         9 skipped: a total of other rows
+         9 invalid: `Transaction Date` is blank
          10 skipped: a title, a total or a line of blanks
          11 invalid: `Transaction Date` is blank
-         12 skipped: a title, a total or a line of blanks
+         12 invalid: has 2 fields where the header names 4 columns...
          13 invalid: has 3 fields where the header names 4 columns...",
     );
 }
@@ -89,9 +89,9 @@ fn each_section_is_read_by_its_own_header() {
          4 skipped: a title, a total or a line of blanks
          6|9002|2026-06-03|-|LZA7293|-|1
          7 skipped: a title, a total or a line of blanks
-         8 section: begins a section in which there is no column `Transaction Date`...
-         9 skipped: a row of a section without the columns of the others
-         10 skipped: a row of a section without the columns of the others
+         8 section: begins a section in which there is no column `Trans ID`...
+         9 skipped: a row of a section that cannot be read as the others
+         10 skipped: a row of a section that cannot be read as the others
          11 skipped: a title, a total or a line of blanks
          13|9003|2026-06-04|-|LZA7293|-|3",
     );
@@ -147,7 +147,7 @@ fn amounts_of_columns_are_added_and_texts_joined() {
          3|2A|2026-06-02|-|12345|-|2.1
          4|3A|2026-06-02|-|D 12345|-|-2.5
          5 invalid: `Net` is blank
-         6 invalid: `Net` must be an amount...",
+         6 invalid: `Net` is `x`, which is no amount such as 6.94, -$6.94 or ($1,234.56)",
     );
     for (from, to, words) in [
         (r#""Amount""#, r#"{"join": ["Net"]}"#, "takes `sum`"),

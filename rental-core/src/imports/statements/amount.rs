@@ -1,6 +1,9 @@
 //! Amounts as statements print them: `$1,234.56`, `-$6.94`, `$-2.01`, `($9.11)`, `USD 6.94`, `US$6.94`, `€1.234,56`.
 
-use crate::value::{Currency, Money};
+use crate::{
+    request::body::shorten,
+    value::{Currency, Money},
+};
 use std::borrow::Cow;
 
 /// An amount with its sign. The format defines the meaning of the sign.
@@ -32,8 +35,13 @@ const SIGNS: [char; 12] = ['$', '€', '£', '¥', '₹', '₩', '₪', '₫', '
 /// A minus may be before or after the currency sign, or behind the amount. Parentheses mean a minus. An amount with both is an error.
 pub(super) fn parse(text: &str, currency: Currency) -> Result<Signed, String> {
     let unreadable = || {
-        let examples = if currency.has_decimal_point() { "-$6.94 or ($1,234.56)" } else { "-6,94 or 1.234,56" };
-        format!("must be an amount such as 6.94, {examples}")
+        let examples = match (currency.digits(), currency.has_decimal_point()) {
+            (0, _) => "694 or -694",
+            (_, true) if currency.has_sign('$') => "6.94, -$6.94 or ($1,234.56)",
+            (_, true) => "6.94, -6.94 or (1,234.56)",
+            (_, false) => "6.94, -6,94 or 1.234,56",
+        };
+        format!("is `{}`, which is no amount such as {examples}", shorten(text))
     };
     let plain = plain(text.trim());
     let without_code = without_code(&plain, currency)?;

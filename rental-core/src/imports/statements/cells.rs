@@ -10,16 +10,17 @@ use std::borrow::Cow;
 /// Most characters of a text field (decisions, Identity and values).
 const MAX_TEXT: usize = 255;
 
-/// The value without surrounding white space; `None` for blank values and for `-`, which means the same.
+/// The value without surrounding white space; `None` for blank values and for a dash alone, which means the same.
 pub(super) fn filled(text: &str) -> Option<&str> {
     let text = text.trim();
-    (!text.is_empty() && text != "-").then_some(text)
+    (!matches!(text, "" | "-" | "\u{2013}" | "\u{2212}")).then_some(text)
 }
 
 /// Whether a cell calls its row a total.
 pub(super) fn is_total(cell: &str) -> bool {
-    const WORDS: [&str; 16] = [
+    const WORDS: [&str; 17] = [
         "total",
+        "totals",
         "subtotal",
         "grandtotal",
         "sum",

@@ -406,12 +406,14 @@ impl Format {
             take: Take::First,
             is_optional: self.required.is_some_and(|required| !required.contains(field)),
         };
+        let positive_with = self.positive_with.map(|column| (column, has(column)));
         Ok(Mapping {
             agency: self.agency.map(Name::constant),
             zone: self.zone,
             columns: self.columns.iter().map(|(field, names)| (*field, source(field, names))).collect(),
             dates: self.dates,
-            charges: if self.positive_with.is_some_and(has) { Charges::Positive } else { self.charges },
+            charges: if positive_with.is_some_and(|(_, has)| has) { Charges::Positive } else { self.charges },
+            positive_with,
             skip: None,
             encoding: None,
             skip_lines: 0,

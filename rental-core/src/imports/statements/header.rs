@@ -2,6 +2,7 @@
 
 use crate::request::body::{did_you_mean, shorten};
 use crate::value::nfc;
+use std::collections::HashSet;
 
 /// Longest name, in characters, that a message shows.
 const MAX_SHOWN: usize = 40;
@@ -25,6 +26,12 @@ impl Header {
 
     pub(super) fn count(&self) -> usize {
         self.names.len()
+    }
+
+    /// How many columns have one of these names.
+    pub(super) fn count_of(&self, names: &[&str]) -> usize {
+        let names: HashSet<String> = names.iter().map(|name| normal(name)).collect();
+        self.normal.iter().filter(|name| names.contains(*name)).count()
     }
 
     /// The name of a column in the spelling of the file.
@@ -92,7 +99,13 @@ impl Header {
     }
 }
 
-/// A name without the differences in spelling: `Plate ID`, `plate_id` and `PLATE  ID` are one name.
+/// A name without the differences in spelling: `Plate ID`, `plate_id` and `PLATE  ID` are one name, and so are `N° d'avis` and `Nº d’avis`.
 pub(super) fn normal(name: &str) -> String {
-    nfc(name).chars().filter(|c| !c.is_whitespace() && *c != '_').flat_map(char::to_lowercase).collect()
+    let letters = nfc(name);
+    let letters = letters.chars().filter(|c| !c.is_whitespace() && *c != '_').map(|c| match c {
+        '\u{2019}' => '\'',
+        'º' => '°',
+        c => c,
+    });
+    letters.flat_map(char::to_lowercase).collect()
 }

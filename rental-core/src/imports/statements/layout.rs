@@ -91,6 +91,11 @@ impl Layout {
         self.columns[field as usize].at.iter().filter_map(|at| filled(row.get(*at)?))
     }
 
+    /// The value in the first column of a field.
+    pub(super) fn first<'a>(&self, row: &[&'a str], field: Field) -> Option<&'a str> {
+        self.columns[field as usize].at.first().and_then(|at| filled(row.get(*at)?))
+    }
+
     /// The value of a field: the first one, or all of them joined.
     pub(super) fn value<'a>(&self, row: &[&'a str], field: Field) -> Option<Cow<'a, str>> {
         let mut values = self.values(row, field);

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     request::body::{Members, did_you_mean, shorten},
-    value::{Name, Zone},
+    value::{Name, Zone, folded},
 };
 use encoding_rs::Encoding;
 use serde_json::value::RawValue;
@@ -29,7 +29,9 @@ pub struct Mapping {
     /// `None` when only dates of one meaning can be read.
     pub(super) dates: Option<Dates>,
     pub(super) charges: Charges,
-    /// A column, and the values in it that mark rows to skip.
+    /// Of a format: the column that makes charges positive, and whether the file has it.
+    pub(super) positive_with: Option<(&'static str, bool)>,
+    /// A column, and the values in it that mark rows to skip, in NFC and small letters.
     pub(super) skip: Option<(String, Vec<String>)>,
     pub(super) encoding: Option<&'static Encoding>,
     /// Lines of the file before the part that is read.
@@ -117,6 +119,7 @@ impl Mapping {
             columns: names,
             dates: order.or(format),
             charges: Charges::Positive,
+            positive_with: None,
             skip: skip.map(skip_of).transpose()?,
             encoding: encoding.map(encoding_of).transpose()?,
             skip_lines: lines.map(lines_of).transpose()?.unwrap_or_default(),
@@ -140,6 +143,12 @@ impl Mapping {
     #[must_use]
     pub fn replaces(&self) -> bool {
         self.replaces
+    }
+
+    /// Whether the number of a row is joined of several columns, so that equal rows can be parts of one trip.
+    #[must_use]
+    pub fn joins_number(&self) -> bool {
+        self.columns.iter().any(|(field, source)| *field == Field::TransactionId && source.take == Take::Joined)
     }
 
     /// The names of all columns, each once.
@@ -286,7 +295,8 @@ fn source_of(raw: &RawValue, name: &str, field: Field, is_optional: bool) -> Res
 fn skip_of(raw: &RawValue) -> Result<(String, Vec<String>), String> {
     let [column, values] = object(raw.get(), "`skip`", ["column", "values"])?;
     let column = string(column.ok_or("`skip` needs `column`")?, "skip.column")?;
-    Ok((column, strings(values.ok_or("`skip` needs `values`, a list of texts")?, "skip.values")?))
+    let values = strings(values.ok_or("`skip` needs `values`, a list of texts")?, "skip.values")?;
+    Ok((column, values.iter().map(|value| folded(value)).collect()))
 }
 
 fn zone_of(raw: &RawValue) -> Result<Zone, String> {

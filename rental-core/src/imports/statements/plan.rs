@@ -31,6 +31,8 @@ pub(super) struct Plan {
     pub(super) mapping: Mapping,
     pub(super) layout: Layout,
     pub(super) zone: Option<Zone>,
+    /// The time zone of the organization, as an example in messages.
+    pub(super) home: Zone,
     pub(super) currency: Currency,
     /// Whether the file is in the product's own format. Then an unknown column is an error of the file, a row with another number of
     /// fields is an error of this row only, and a row needs an agency but no time.
@@ -48,9 +50,9 @@ pub(super) struct Plan {
 impl Plan {
     /// The plan for the file of an agency or city.
     fn new(mapping: Mapping, layout: Layout, settings: &Settings) -> Self {
-        let (zone, currency) = (settings.zone.or(mapping.zone), settings.currency);
+        let (zone, home, currency) = (settings.zone.or(mapping.zone), settings.home, settings.currency);
         let (strict, is_new_york, is_skipped, has_rows) = (false, false, false, false);
-        Self { mapping, layout, zone, currency, strict, is_new_york, is_skipped, header: None, has_rows }
+        Self { mapping, layout, zone, home, currency, strict, is_new_york, is_skipped, header: None, has_rows }
     }
 
     /// Reads the rows below another header.
@@ -85,13 +87,16 @@ impl Asked<'_> {
             (None, false) => (self.kind.file, fit(self.kind, format, header)),
         };
         let (mapping, layout) = fitted.map_err(|why| {
+            let described = self.description();
+            let names = &described.as_ref().map(Mapping::names).unwrap_or_default();
             let place = if line > 1 { format!(" in line {line}") } else { String::new() };
             let hint = if self.mapping.is_some() {
                 "correct the name in the mapping, or write it in `optional` if files or sections can lack it".to_owned()
             } else {
                 self.other(header, head)
             };
-            format!("expected the columns of {what}{place}, but {why}; {hint}. Found: {}", header.shown())
+            let below = if header.count_of(names) == 0 && table::is_long(head) { table::BELOW } else { "" };
+            format!("expected the columns of {what}{place}, but {why}; {hint}{below}. Found: {}", header.shown())
         })?;
         let mut plan = Plan::new(mapping, layout, self.settings);
         if self.mapping.is_some() || format.is_mapped() {
@@ -118,7 +123,7 @@ impl Asked<'_> {
             }
             home => Err(format!(
                 "nothing says where the times of this list are from; give --time-zone, such as --time-zone {home}, or --format {} if \
-                 the list is New York's",
+                 the list is New York's, or the --format of the city",
                 self.format.0.name
             )),
         }
@@ -128,7 +133,7 @@ impl Asked<'_> {
     fn other(&self, header: &Header, head: &[u8]) -> String {
         let fits = |other: &&Format| {
             let Ok(mapping) = other.mapping(self.kind, |_| false) else { return false };
-            let place = table::find(head, &mapping.names(), mapping.encoding);
+            let place = table::find(head, &mapping);
             let table = Input::open(head, None).and_then(|input| Table::open(input, place, mapping.encoding));
             table.is_ok_and(|table| fit(self.kind, other, &table.header).is_ok())
         };

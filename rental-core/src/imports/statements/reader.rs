@@ -93,7 +93,7 @@ fn open<R: Read>(file: R, asked: &Asked<'_>) -> Result<(Records<R>, Plan), Faile
     }
     input.skip_lines(described.skip_lines)?;
     let head = input.next_bytes()?.to_vec();
-    let place = table::find(&head, &described.names(), described.encoding).below(described.skip_lines);
+    let place = table::find(&head, &described).below(described.skip_lines);
     let table = Table::open(input, place, described.encoding)?;
     let mut plan = asked.plan(&table.header, table.line, &head).map_err(Refused)?;
     plan.header = Some(table.line);
@@ -112,8 +112,11 @@ fn read<T: StatementRow>(plan: &mut Plan, line: u64, fields: &[&str]) -> Result<
     let values = Values { plan, row: fields };
     let (found, expected) = (fields.len(), plan.layout.count);
     let row = match found == expected {
-        true if plan.is_skipped => {
-            Row::Skipped("a row of a section without the columns of the others", T::sum_of(&values).unwrap_or_default())
+        _ if plan.is_skipped => {
+            // The amount of a total is that of other rows.
+            let has_sum = found == expected && !values.is_total();
+            let sum = T::sum_of(&values).filter(|_| has_sum).unwrap_or_default();
+            Row::Skipped("a row of a section that cannot be read as the others", sum)
         }
         true => Row::read(&values),
         false => Row::Invalid(
@@ -125,7 +128,7 @@ fn read<T: StatementRow>(plan: &mut Plan, line: u64, fields: &[&str]) -> Result<
         plan.has_rows = true;
         return Ok(Some(row));
     };
-    Ok(match aside(T::KIND, plan, fields) {
+    Ok(match aside(T::KIND, &values) {
         Some(Aside::Title) => Some(Row::Skipped("a title, a total or a line of blanks", SignedMoney::default())),
         Some(Aside::Header(layout)) => {
             plan.enter(layout, line, false);
@@ -136,9 +139,10 @@ fn read<T: StatementRow>(plan: &mut Plan, line: u64, fields: &[&str]) -> Result<
             Some(Row::Section(why))
         }
         // If the header lacks a name, every value would belong to a wrong column.
-        None if found != expected && !plan.has_rows => {
+        None if found != expected && !plan.has_rows && !plan.is_skipped => {
             return Err(Refused(format!(
-                "the header in line {header} names {expected} columns, but the first record, in line {line}, has {found} fields, so no                  value can be told; export the file again, or correct its header"
+                "the header in line {header} names {expected} columns, but the first record, in line {line}, has {found} fields, so no \
+                 value can be told; export the file again, or correct its header"
             ))
             .into());
         }

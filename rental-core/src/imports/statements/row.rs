@@ -8,7 +8,8 @@ use super::{
     plan::Plan,
     time::{self, NoDate},
 };
-use crate::value::{Name, SignedMoney, Text, Timestamp};
+use crate::value::{Name, SignedMoney, Text, Timestamp, folded};
+use encoding_rs::SHIFT_JIS;
 use std::borrow::Cow;
 
 /// One row of a file.
@@ -90,12 +91,16 @@ impl<'a> Values<'a> {
         self.get(field).map(|given| cells::identifier(&given, self.label(field))).transpose()
     }
 
-    /// The number of a transaction or summons. Of one that is joined, the first part is the number, and the others tell its parts apart.
+    /// The number of a transaction or summons. Of one that is joined, the first column has the number, and the others tell its parts apart:
+    /// a row without the first one has no number.
     pub(super) fn number(&self, field: Field) -> Result<Option<Text>, String> {
-        let label = self.label(field);
+        let (label, is_joined) = (self.label(field), self.plan.layout.is_joined(field));
+        if is_joined && self.plan.layout.first(self.row, field).is_none() {
+            return Ok(None);
+        }
         let mut values = self.all(field);
         let Some(number) = values.next().map(|given| cells::number(given, label)).transpose()? else { return Ok(None) };
-        if !self.plan.layout.is_joined(field) {
+        if !is_joined {
             return Ok(Some(number));
         }
         cells::text(&values.fold(number.to_string(), |joined, part| joined + " " + part), label).map(Some)
@@ -103,8 +108,12 @@ impl<'a> Values<'a> {
 
     /// The amount of a field: the first one, or the sum of all.
     pub(super) fn amount(&self, field: Field) -> Result<Option<Signed>, String> {
-        let parse =
-            |given| amount::parse(given, self.plan.currency).map_err(|rule| format!("`{}` {rule}", self.label(field)));
+        let parse = |given: &str| {
+            // Shift_JIS has the yen sign where ASCII has the backslash.
+            let is_yen = self.plan.mapping.encoding == Some(SHIFT_JIS) && given.contains('\\');
+            let given = if is_yen { Cow::Owned(given.replace('\\', "¥")) } else { Cow::Borrowed(given) };
+            amount::parse(&given, self.plan.currency).map_err(|rule| format!("`{}` {rule}", self.label(field)))
+        };
         let mut values = self.all(field).map(parse);
         let Some(first) = values.next().transpose()? else { return Ok(None) };
         if !self.plan.layout.is_sum(field) {
@@ -117,20 +126,37 @@ impl<'a> Values<'a> {
     }
 
     /// Whether the mapping skips the row.
-    fn is_skipped(&self) -> bool {
+    pub(super) fn is_skipped(&self) -> bool {
         let Some((_, skipped)) = &self.plan.mapping.skip else { return false };
-        let given = self.plan.layout.skip_value(self.row).map(str::to_lowercase);
-        given.is_some_and(|given| skipped.iter().any(|value| value.to_lowercase() == given))
+        self.plan.layout.skip_value(self.row).is_some_and(|given| skipped.contains(&folded(given)))
     }
 
-    /// Whether the row is a total of others: it has no date, and a word says so.
-    pub(super) fn is_total(&self) -> bool {
+    /// Whether the record has more or fewer fields than the header has columns.
+    pub(super) fn is_of_other_length(&self) -> bool {
+        self.row.len() != self.plan.layout.count
+    }
+
+    /// Whether the row has a date that can be read.
+    pub(super) fn has_date(&self) -> bool {
         let date = [Field::Date, Field::OccurredAt].into_iter().find_map(|field| self.get(field));
         let is_date = |date: &str| {
             Timestamp::parse(date).is_some() || time::moment(date, self.plan.mapping.dates) != Err(NoDate::Unreadable)
         };
-        let has_date = date.is_some_and(|date| is_date(&date));
-        !has_date && self.row.iter().any(|cell| cells::is_total(cell))
+        date.is_some_and(|date| is_date(&date))
+    }
+
+    /// Whether the row is a total of others: a word says so, and it has no date and no number, plate or transponder beside the word.
+    pub(super) fn is_total(&self) -> bool {
+        let names_one = |field: Field| match field {
+            Field::TransactionId | Field::SummonsNumber if self.plan.layout.is_joined(field) => {
+                self.plan.layout.first(self.row, field).is_some_and(|number| !cells::is_total(number))
+            }
+            _ => self.all(field).any(|value| !cells::is_total(value)),
+        };
+        let mut names =
+            [Field::TransactionId, Field::SummonsNumber, Field::Plate, Field::Transponder, Field::TagOrPlate]
+                .into_iter();
+        self.row.iter().any(|cell| cells::is_total(cell)) && !self.has_date() && !names.any(names_one)
     }
 
     /// The error for a required field without a value.

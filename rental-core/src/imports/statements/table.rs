@@ -3,14 +3,19 @@
 use super::{
     csv::Csv,
     failure::{Failed, Refused},
-    header::{Header, normal},
+    header::Header,
     input::Input,
+    layout::Layout,
+    mapping::Mapping,
 };
 use encoding_rs::Encoding;
-use std::{collections::HashSet, io::Read};
+use std::io::Read;
 
 /// Most records above the header, such as the account and the period.
 const MOST_ABOVE: usize = 50;
+/// What a message adds if the header is not among them.
+pub(super) const BELOW: &str =
+    ". The first 50 lines were looked at; if the header is below them, write `skip_lines` in a mapping file";
 /// Delimiters of columns.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
@@ -34,7 +39,7 @@ pub(super) struct Place {
 impl Place {
     /// The place below so many lines.
     pub(super) fn below(self, lines: u64) -> Self {
-        Self { line: self.line + lines, ..self }
+        Self { line: self.line.saturating_add(lines), ..self }
     }
 }
 
@@ -70,24 +75,50 @@ fn not_utf_8() -> &'static str {
     "name the `encoding` of the file in a mapping file, such as \"windows-1252\", or save it as \"CSV UTF-8\""
 }
 
-/// Finds the header in the first bytes of a file: the first record with at least half as many of the columns that are looked for as the
-/// record with most of them. The first record is the header of a file that has none of them.
-pub(super) fn find(head: &[u8], names: &[&str], encoding: Option<&'static Encoding>) -> Place {
-    let names: HashSet<String> = names.iter().map(|name| normal(name)).collect();
-    let score = |fields: &[String]| fields.iter().filter(|name| names.contains(&normal(name))).count();
-    let scores = |delimiter: u8| -> Vec<(u64, usize)> {
+/// A record that can be the header.
+struct Candidate {
+    line: u64,
+    /// How many of its fields are columns that are looked for.
+    score: usize,
+    /// Whether no column is missing.
+    is_complete: bool,
+}
+
+/// Finds the header in the first bytes of a file: the first record with all columns, else the first one with at least half as many of
+/// the columns that are looked for as the record with most of them. The first record is the header of a file that has none of them.
+pub(super) fn find(head: &[u8], mapping: &Mapping) -> Place {
+    let names = mapping.names();
+    let candidate = |line: u64, fields: &[String]| {
+        let header = Header::read(&fields.iter().map(String::as_str).collect::<Vec<_>>());
+        let score = header.count_of(&names);
+        Candidate { line, score, is_complete: score > 0 && Layout::find(mapping, &header).is_ok() }
+    };
+    let candidates = |delimiter: u8| -> Vec<Candidate> {
         let Ok(input) = Input::open(head, None) else { return Vec::new() };
-        let mut csv = Csv::open(input, delimiter, encoding);
-        let next = || Some(csv.next().ok()??).map(|record| (record.line, score(&record.lossy())));
+        let mut csv = Csv::open(input, delimiter, mapping.encoding);
+        let next = || Some(csv.next().ok()??).map(|record| candidate(record.line, &record.lossy()));
         std::iter::from_fn(next).take(MOST_ABOVE).collect()
     };
-    let most = |scores: &[(u64, usize)]| scores.iter().map(|(_, score)| *score).max().unwrap_or_default();
-    let all = DELIMITERS.map(|delimiter| (delimiter, scores(delimiter)));
+    let most = |found: &[Candidate]| found.iter().map(|one| one.score).max().unwrap_or_default();
+    let all = DELIMITERS.map(|delimiter| (delimiter, candidates(delimiter)));
     // `max_by_key` returns the last maximum, so a comma wins a tie.
-    let best = all.iter().rev().max_by_key(|(_, scores)| most(scores)).filter(|(_, scores)| most(scores) > 0);
-    let Some((delimiter, scores)) = best else { return Place { delimiter: most_frequent(head), line: 1 } };
-    let first = scores.iter().find(|(_, score)| *score > 0 && score * 2 >= most(scores));
-    Place { delimiter: *delimiter, line: first.map_or(1, |(line, _)| *line) }
+    let best = all.iter().rev().max_by_key(|(_, found)| most(found)).filter(|(_, found)| most(found) > 0);
+    let Some((delimiter, found)) = best else { return of_none(head) };
+    let half = || found.iter().find(|one| one.score > 0 && one.score * 2 >= most(found));
+    let first = found.iter().find(|one| one.is_complete).or_else(half);
+    Place { delimiter: *delimiter, line: first.map_or(1, |one| one.line) }
+}
+
+/// The header of a file without any of the columns: the first line, below the one that tells Excel the delimiter.
+fn of_none(head: &[u8]) -> Place {
+    let is_sep = head.get(..4).is_some_and(|start| start.eq_ignore_ascii_case(b"sep="));
+    let end = head.iter().position(|byte| *byte == b'\n').filter(|_| is_sep);
+    Place { delimiter: most_frequent(end.map_or(head, |end| &head[end..])), line: if end.is_some() { 2 } else { 1 } }
+}
+
+/// Whether a file with these first bytes has more lines than are looked at.
+pub(super) fn is_long(head: &[u8]) -> bool {
+    head.iter().filter(|byte| **byte == b'\n').count() > MOST_ABOVE
 }
 
 /// The delimiter of the first line.

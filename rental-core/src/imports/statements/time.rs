@@ -1,6 +1,6 @@
 //! Parses local dates and times of day in the formats of statements.
 
-use crate::value::{Date, Instants, LocalTime, Timestamp, Zone};
+use crate::value::{Date, Instants, LocalTime, Timestamp, Zone, folded};
 
 /// The order of day, month and year. The format defines it; a row never changes it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -15,7 +15,7 @@ pub(super) enum Order {
 pub(super) struct Dates {
     pub(super) order: Order,
     /// Whether six digits are a date.
-    is_compact: bool,
+    pub(super) is_compact: bool,
 }
 
 impl Dates {
@@ -157,7 +157,7 @@ fn digits(text: &str, dates: Option<Dates>) -> Result<Date, NoDate> {
 
 /// The number of the month with this name, from 1.
 fn month_named(word: &str) -> Option<Option<u32>> {
-    let lower = word.to_lowercase();
+    let lower = folded(word);
     let at = MONTHS.iter().position(|names| names.iter().any(|name| lower.starts_with(name)))?;
     Some(u32::try_from(at + 1).ok())
 }

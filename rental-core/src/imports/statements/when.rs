@@ -26,7 +26,8 @@ pub(super) fn read(values: &Values<'_>, is_midnight_a_day: bool) -> Result<When,
         return Ok(When { at: Some(at), on: plan.zone.map(|zone| zone.local(at).date()).or(written), zone: None });
     }
     if plan.zone.is_none() {
-        let rule = Timestamp::no_zone(&given).map(|rule| format!("{rule}, or name the zone of the file"));
+        let or = |rule| format!("{rule}, or name the zone of the file, such as --time-zone {}", plan.home);
+        let rule = Timestamp::no_zone(&given).map(or);
         let rule = rule.unwrap_or_else(|| "is not an RFC 3339 time such as 2026-06-02T14:03:00Z".into());
         return Err(format!("`{label}` is `{}`, which {rule}", shorten(&given)));
     }
@@ -66,9 +67,12 @@ pub(super) fn no_date(why: NoDate, label: &str, given: &str, dates: Option<Dates
 }
 
 fn example(dates: Option<Dates>) -> &'static str {
-    match dates.map(|dates| dates.order) {
-        Some(Order::MonthDayYear) => "a date with the month first, such as 12/29/2025",
-        Some(Order::DayMonthYear) => "a date with the day first, such as 29/12/2025",
-        Some(Order::YearMonthDay) | None => "a date such as 2025-12-29",
+    match dates.map(|dates| (dates.order, dates.is_compact)) {
+        Some((Order::MonthDayYear, false)) => "a date with the month first, such as 12/29/2025",
+        Some((Order::MonthDayYear, true)) => "a date with the month first, such as 122925",
+        Some((Order::DayMonthYear, false)) => "a date with the day first, such as 29/12/2025",
+        Some((Order::DayMonthYear, true)) => "a date with the day first, such as 291225",
+        Some((Order::YearMonthDay, false)) | None => "a date such as 2025-12-29",
+        Some((Order::YearMonthDay, true)) => "a date such as 251229",
     }
 }
