@@ -261,8 +261,13 @@ impl Import {
             Some(trial) => Arc::new(Overlay::new(Arc::clone(&self.store), Arc::clone(trial))),
             None => Arc::clone(&self.store),
         };
-        let keeps_amounts = self.asked.described.as_ref().is_some_and(|mapping| !mapping.replaces());
-        let options = Options { dry_run: self.asked.dry_run, issuer: self.asked.issuer.as_ref(), keeps_amounts };
+        let described = self.asked.described.as_ref();
+        let options = Options {
+            dry_run: self.asked.dry_run,
+            issuer: self.asked.issuer.as_ref(),
+            keeps_amounts: described.is_some_and(|mapping| !mapping.replaces()),
+            joins_number: described.is_some_and(Mapping::joins_number),
+        };
         let mut recorder = Recorder::<T>::new(store.as_ref(), &edge::Clock, &self.organization, options);
         let recorded = self.record_rows(&mut recorder, file, progress);
         self.note(&mut recorder.damaged);

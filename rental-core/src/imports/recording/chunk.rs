@@ -253,6 +253,11 @@ impl<T: Importable> Recorder<'_, T> {
             chunk.review.push((number, part_message(stated, known)));
             return Ok(true);
         }
+        let is_of_this_file = match (&claim, earlier) {
+            (Some(claim), _) => self.is_own(claim.id),
+            (None, Some(_)) => chunk.new.iter().any(|new| new.identity().as_ref() == Some(&identity)),
+            (None, None) => false,
+        };
         let is_told_by_day = object.is_told_by_day();
         if is_told_by_day && (earlier.is_some() || self.told_by_day.contains(&key)) {
             chunk.review.push((number, equal_message()));
@@ -306,6 +311,9 @@ impl<T: Importable> Recorder<'_, T> {
         };
         if is_told_by_day {
             chunk.told_by_day.push(key.clone());
+        }
+        if self.options.joins_number && is_of_this_file && !is_told_by_day && outcome == RowOutcome::Duplicate {
+            chunk.review.push((number, same_part_message()));
         }
         if stated.is_some() {
             chunk.seen.push((key.clone(), outcome == RowOutcome::Duplicate));
@@ -397,6 +405,13 @@ fn part_message(stated: Money, known: Money) -> String {
 fn equal_message() -> String {
     "has neither a number nor a time, and is equal to an earlier row of this file, so it counts as a duplicate; if the vehicle \
      passed there twice on that day, import this row again with its time or a number of its own"
+        .to_owned()
+}
+
+/// The review message for a row with a joined number that is equal to an earlier one of its file, although it can be another part.
+fn same_part_message() -> String {
+    "is equal to an earlier row of this file, so it counts as a duplicate; if it is another part of the trip, import this row again with \
+     a number of its own"
         .to_owned()
 }
 

@@ -43,6 +43,9 @@ pub struct Options<'a> {
     /// Whether a charge with a known number and another amount is listed for review and not recorded: nothing says whether it replaces
     /// the known one or is another part of the same trip.
     pub keeps_amounts: bool,
+    /// Whether the number of a row is joined of several columns. Then a row that is equal to an earlier one of its file is listed for
+    /// review: it can be another part of the same trip.
+    pub joins_number: bool,
 }
 
 /// Records the rows of one file as objects of one organization.

@@ -144,6 +144,18 @@ fn the_parts_of_a_trip_of_toll_collect_are_all_owed_in_one_file_and_in_two() {
 }
 
 #[test]
+fn two_equal_parts_of_a_trip_in_one_file_are_listed_once() {
+    let fleet = fleet("Europe/Berlin", "EUR", json!({"plate": "D XY 101"}));
+    let lines: Vec<&[u8]> = TRIP.split_inclusive(|byte| *byte == b'\n').collect();
+    let twice = [lines[0], lines[1], lines[2], lines[1]].concat();
+    for (expected, listed) in [([2, 0, 1, 0, 0], 1), ([0, 0, 3, 0, 0], 0)] {
+        let answer = send(&fleet.0, "tolls", "?format=toll-collect", &twice).ok();
+        assert_eq!((counts(&answer), answer["review"].as_array().unwrap().len()), (expected, listed), "{answer}");
+        assert!(listed == 0 || answer["review"][0]["row"] == 4, "{answer}");
+    }
+}
+
+#[test]
 fn parts_of_a_trip_that_a_mapping_does_not_tell_apart_overwrite_nothing() {
     let fleet = fleet("Europe/Berlin", "EUR", json!({"plate": "D XY 101"}));
     let mapping = |more: &str| {
