@@ -32,7 +32,7 @@ const MOST_SKEW: Duration = Duration::from_secs(5);
 /// End of the help of every import.
 pub(super) const EXIT: &str = "\
 Invalid rows are skipped and counted as `invalid`; all other rows are imported, and the exit code is 0.
-When every row is invalid, nothing is imported and the exit code is 6.
+When every row is invalid or skipped, and not all are skipped, nothing is imported and the exit code is 6.
 The first 20 invalid rows are shown on stderr; --json lists up to 1000.
 If the server rejects the whole file, nothing is imported and the exit code is 6.";
 
@@ -139,11 +139,11 @@ pub(super) fn send(
     let json = upload::send(&session.api, &request, &source, media)?;
     show(&json, currency.as_deref(), session)?;
     let summary = Record::read(&json)?;
-    let (received, invalid) = (summary.text("received"), summary.text("invalid"));
-    if received == invalid && received.as_deref().is_some_and(|received| received != "0") {
+    let has = |name: &str| summary.text(name).is_some_and(|count| count != "0");
+    if has("invalid") && !["created", "updated", "duplicates"].into_iter().any(has) {
         return Err(Failure::Unsuccessful {
             kind: "every_row_invalid",
-            problem: "no row was imported, because every row of the file is invalid".into(),
+            problem: "no row was imported, because every row of the file is invalid or skipped".into(),
             hint: "correct what the messages name, then import the file again",
         });
     }

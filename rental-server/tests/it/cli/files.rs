@@ -114,9 +114,15 @@ fn an_import_without_a_valid_row_is_exit_6_and_with_one_0() {
     let server = Server::shared();
     let organization = server.organization();
     let invalid = toll(1, "a lot");
-    for (file, code, format) in
-        [(HEADER.to_owned() + &invalid, 6, ""), (HEADER.to_owned() + &invalid + &toll(2, "1"), 0, " --json")]
-    {
+    let (skipped, valid) = (toll(3, "0"), toll(2, "1"));
+    for (rows, code, format) in [
+        (invalid.clone(), 6, ""),
+        (invalid.clone() + &skipped, 6, ""),
+        (skipped.clone(), 0, ""),
+        (invalid.clone() + &valid, 0, " --json"),
+        (invalid.clone() + &valid, 0, ""),
+    ] {
+        let file = HEADER.to_owned() + &rows;
         fs::write(cli.home.path().join("rows.csv"), file).unwrap();
         let ran = cli.run(server, &format!("tolls import rows.csv --organization {}{format}", organization.id));
         assert_eq!(ran.code, Some(code), "{ran:?}");
