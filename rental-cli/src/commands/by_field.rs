@@ -255,7 +255,7 @@ pub(crate) fn resolve(
         return Ok(text.to_owned());
     }
     let called = tried.join(" or ");
-    let problem = format!("no {} has {called} {text:?}, and it is not an id", spoken(spec.object));
+    let problem = format!("no {} has {called} \"{text}\", and it is not an id", spoken(spec.object));
     Err(Failure::Unsuccessful { kind: "not_found", problem, hint: naming.hint })
 }
 
@@ -333,7 +333,7 @@ fn with_field(
     }
     let read = MAX_PAGES * pages::MAX_LIMIT as usize;
     let many = spoken(spec.plural);
-    let problem = format!("there are more than {read} {many}, so {text:?} was not looked up in all of them");
+    let problem = format!("there are more than {read} {many}, so \"{text}\" was not looked up in all of them");
     Err(Failure::Unsuccessful { kind: "ambiguous_name", problem, hint: other_name(spec) })
 }
 
@@ -353,7 +353,7 @@ fn needs_a_key(failure: Failure, spec: &ResourceSpec, text: &str) -> Failure {
             if naming(spec.object).is_none_or(|naming| naming.access == Access::Organization) =>
         {
             let problem = format!(
-                "{text:?} is not an id, and an API key is needed to look up the {}: {problem}",
+                "\"{text}\" is not an id, and an API key is needed to look up the {}: {problem}",
                 spoken(spec.object)
             );
             Failure::NoCredential { problem, hint }
@@ -385,7 +385,7 @@ fn ambiguous(
         }
         (false, false) => listed.map(|one| one.id.clone()).collect::<Vec<_>>().join(", "),
     };
-    let problem = format!("{count} {} have {called} {text:?}: {listed}{more}", spoken(spec.plural));
+    let problem = format!("{count} {} have {called} \"{text}\": {listed}{more}", spoken(spec.plural));
     let hint = match all_own {
         true => "use one of these names, which tell them apart",
         false => "use the id of the one that you mean",

@@ -54,14 +54,15 @@ fn unresolved(name: &str, found: &[String], is_complete: bool) -> Failure {
     if let [_, _, ..] = found {
         let more = if found.len() > MOST_LISTED { ", ..." } else { "" };
         let listed = found.iter().take(MOST_LISTED).cloned().collect::<Vec<_>>().join(", ");
-        let problem = format!("{} organizations have the name {name:?}: {listed}{more}", found.len());
+        let problem = format!("{} organizations have the name \"{name}\": {listed}{more}", found.len());
         return failure("ambiguous_name", problem, "use the id of the one that you mean");
     }
     if !is_complete {
         let read = MAX_PAGES * pages::MAX_LIMIT as usize;
-        let problem = format!("there are more than {read} organizations, so {name:?} was not looked up in all of them");
+        let problem =
+            format!("there are more than {read} organizations, so \"{name}\" was not looked up in all of them");
         return failure("ambiguous_name", problem, "use the id of the organization");
     }
-    let problem = format!("no organization has the name {name:?}");
+    let problem = format!("no organization has the name \"{name}\"");
     failure("not_found", problem, "`rental-cli organizations list --all` shows names and ids")
 }

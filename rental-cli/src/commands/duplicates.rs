@@ -13,6 +13,7 @@ use rental_core::{
         customer, rental, vehicle,
     },
     schema::{IndexPrefix, NOTICES},
+    value::nfc,
 };
 use serde_json::json;
 use std::collections::{BTreeMap, HashMap};
@@ -24,10 +25,11 @@ const COLUMNS: [&str; 7] = ["matched", "value", "name", "status", "start_date", 
 
 /// What to do with the records of one car, in the order of the steps.
 const NEXT: &str = "\
-If two records are one car, keep one of them. Move the rentals of the other one, each with `rental-cli rentals update RENTAL --vehicle KEPT` \
-(an ACTIVE one with `--clear vehicle-changed-at` too, so that it is no swap); `rental-cli rentals list --vehicle OTHER --all` lists them. \
-Then clear what both have: `rental-cli vehicles update OTHER --clear plate --clear transponder-number`. The tolls follow, except those \
-that an invoice bills: they never move.";
+If two records are one car, keep the older one. `rental-cli rentals list --vehicle OTHER --all` lists the rentals of the other one: cancel each \
+copy of a booking with `rental-cli rentals update RENTAL --status CANCELLED`, and move each other one with `rental-cli rentals update RENTAL \
+--vehicle KEPT` (an ACTIVE one with `--clear vehicle-changed-at` too, so that it is no swap). Then clear what both have: `rental-cli vehicles update \
+OTHER --clear plate --clear transponder-number`. The tolls follow if the other record is less than 30 days old; else say with `rental-cli vehicles \
+assign` from when the kept one had the number. Tolls that an invoice bills never move.";
 
 /// Records that have one plate, transponder, email or booking id.
 pub(super) struct Duplicates {
@@ -135,7 +137,7 @@ fn of_field(records: &[Record], field: &'static str) -> Vec<Group> {
     let mut by_value: BTreeMap<String, Vec<&Record>> = BTreeMap::new();
     for record in records {
         if let Some(value) = record.text(field) {
-            by_value.entry(value).or_default().push(record);
+            by_value.entry(nfc(&value).into_owned()).or_default().push(record);
         }
     }
     let several = by_value.into_iter().filter(|(_, records)| records.len() > 1);
@@ -183,6 +185,18 @@ fn copied(records: &[&Record]) -> Vec<Record> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_email_and_a_booking_id_are_one_in_each_spelling_of_unicode() {
+        for (field, one, other) in [
+            ("email", "zo\u{eb}@example.com", "zoe\u{308}@example.com"),
+            ("booking_id", "Caf\u{e9} 7", "Cafe\u{301} 7"),
+        ] {
+            let records = [one, other, "another"].map(|text| Record::read(&json!({field: text}).to_string()).unwrap());
+            let found = of_field(&records, field);
+            assert_eq!(found.iter().map(|group| group.records.len()).collect::<Vec<_>>(), [2], "{field}");
+        }
+    }
 
     #[test]
     fn vehicles_in_service_with_one_number_are_a_group() {

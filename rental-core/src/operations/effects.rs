@@ -61,7 +61,7 @@ pub(crate) async fn change(
             let what = name
                 .as_ref()
                 .map_or_else(|| format!("This {}", spec.object), |name| format!("The {} {name}", spec.object));
-            let line = name.map(|name| format!(" --line {}:{name}", spec.object)).unwrap_or_default();
+            let line = name.map(|name| format!(" --line \"{}:{name}\"", spec.object)).unwrap_or_default();
             let invoice = bills.last.map_or_else(|| invoice.to_string(), |number| number.to_string());
             // A paid or credited invoice is not voided.
             let first = match bills.voidable {

@@ -171,7 +171,7 @@ fn a_billed_toll_does_not_fall_below_what_is_billed_and_a_billed_violation_follo
     assert_eq!(super::counts(&answer), [0, 0, 0, 0, 1]);
     let message = answer["errors"][0]["message"].as_str().unwrap();
     let begin = "The toll T1 is billed on invoice INV-000001. Void that invoice (`rental-cli invoices void INV-000001`), or credit its line \
-                 (`rental-cli invoices credit INV-000001 --line toll:T1`, ";
+                 (`rental-cli invoices credit INV-000001 --line \"toll:T1\"`, ";
     assert!(
         message.starts_with(begin) && message.ends_with("below the 5 that is billed. Then import the file again."),
         "{message}"
