@@ -4,7 +4,7 @@ use super::holds;
 use crate::{
     error::Error,
     resources::{
-        assignment::{AssignmentKind, of_fields},
+        assignment::{Assignment, AssignmentKind, of_fields},
         spec_of,
         vehicle::{self, NamedVehicle, VehicleStatus},
     },
@@ -13,6 +13,7 @@ use crate::{
     store::{Key, Record, Span, Store, get_one, key_of},
     value::OrganizationId,
 };
+use futures_util::future::{BoxFuture, join_all, try_join_all};
 use std::{
     future::{Future, poll_fn},
     pin::pin,
@@ -35,7 +36,8 @@ pub(super) async fn beside<T>(commit: impl Future<Output = T>, looking: impl Fut
     .await
 }
 
-/// Adds the notices for what a write of `own` asks. An error only ends the search: notices are best effort.
+/// Adds the notices for what a write of `own` asks. All searches run at the same time, because a database answers each over the network.
+/// An error only ends the search: notices are best effort.
 pub(super) async fn look_up(
     store: &dyn Store,
     organization: OrganizationId,
@@ -43,12 +45,16 @@ pub(super) async fn look_up(
     asks: &[Ask],
     found: &Mutex<Vec<Notice>>,
 ) {
+    let mut searches: Vec<BoxFuture<'_, ()>> = Vec::with_capacity(asks.len());
     for ask in asks {
-        let Ok(notices) = answer(store, organization, own, ask).await else { return };
-        if let Ok(mut found) = found.lock() {
-            found.extend(notices);
-        }
+        searches.push(Box::pin(async move {
+            let Ok(notices) = answer(store, organization, own, ask).await else { return };
+            if let Ok(mut found) = found.lock() {
+                found.extend(notices);
+            }
+        }));
     }
+    join_all(searches).await;
 }
 
 async fn answer(store: &dyn Store, organization: OrganizationId, own: Uuid, ask: &Ask) -> Result<Vec<Notice>, Error> {
@@ -85,27 +91,38 @@ pub(crate) async fn same_vehicles(
     store: &dyn Store,
     organization: OrganizationId,
     names: &Names,
-    is_other: impl Fn(Uuid) -> bool + Send,
+    is_other: impl Fn(Uuid) -> bool + Send + Sync,
 ) -> Result<Vec<Notice>, Error> {
-    let mut notices = Vec::new();
+    let is_other: &(dyn Fn(Uuid) -> bool + Send + Sync) = &is_other;
+    let mut searches: Vec<BoxFuture<'_, Result<Option<Notice>, Error>>> = Vec::new();
     for wanted in of_fields(names) {
-        let Some(look_up) = wanted.look_up() else { continue };
-        let entries = store.scan(&Span::under(look_up.prefix(organization, &vehicle::SPEC)), MOST_VEHICLES).await?;
-        let others = entries.iter().filter_map(|row| key_of(row).id()).filter(|id| is_other(*id));
-        let places: Vec<Key> = others.map(|id| key::record(organization, &vehicle::SPEC, id)).collect();
-        if places.is_empty() {
-            continue;
-        }
-        let is_it = |record: &Record| {
-            let other = NamedVehicle::read(record).ok().filter(|other| other.status.is_in_service())?;
-            of_fields(&other.names()).iter().any(|held| held.is_like(&wanted)).then_some(other.id)
-        };
-        let spec = match wanted.kind {
-            AssignmentKind::TollTag => &SAME_TRANSPONDER,
-            AssignmentKind::Plate => &SAME_PLATE,
-        };
-        let other = store.get(&places).await?.iter().flatten().find_map(is_it);
-        notices.extend(other.map(|id| Notice { spec, object: vehicle::SPEC.object, id: id.uuid() }));
+        searches.push(Box::pin(same_vehicle(store, organization, wanted, is_other)));
     }
-    Ok(notices)
+    Ok(try_join_all(searches).await?.into_iter().flatten().collect())
+}
+
+/// The first other vehicle in service with a transponder or plate.
+async fn same_vehicle(
+    store: &dyn Store,
+    organization: OrganizationId,
+    wanted: Assignment,
+    is_other: &(dyn Fn(Uuid) -> bool + Send + Sync),
+) -> Result<Option<Notice>, Error> {
+    let Some(look_up) = wanted.look_up() else { return Ok(None) };
+    let entries = store.scan(&Span::under(look_up.prefix(organization, &vehicle::SPEC)), MOST_VEHICLES).await?;
+    let others = entries.iter().filter_map(|row| key_of(row).id()).filter(|id| is_other(*id));
+    let places: Vec<Key> = others.map(|id| key::record(organization, &vehicle::SPEC, id)).collect();
+    if places.is_empty() {
+        return Ok(None);
+    }
+    let is_it = |record: &Record| {
+        let other = NamedVehicle::read(record).ok().filter(|other| other.status.is_in_service())?;
+        of_fields(&other.names()).iter().any(|held| held.is_like(&wanted)).then_some(other.id)
+    };
+    let spec = match wanted.kind {
+        AssignmentKind::TollTag => &SAME_TRANSPONDER,
+        AssignmentKind::Plate => &SAME_PLATE,
+    };
+    let other = store.get(&places).await?.iter().flatten().find_map(is_it);
+    Ok(other.map(|id| Notice { spec, object: vehicle::SPEC.object, id: id.uuid() }))
 }
