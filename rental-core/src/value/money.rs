@@ -80,16 +80,15 @@ impl Money {
     }
 }
 
-/// Parses the text of a JSON number as so many ten-thousandths, from `least` to the largest amount.
+/// Parses the text of a JSON number as so many ten-thousandths, from `least` to the largest amount. `least` is 0, or the largest amount below 0.
 fn units(text: &str, digits: u32, least: i64) -> Result<i64, String> {
-    let most = Money::MAX.0;
-    let shown = |units: i64| SignedMoney::of_units(units);
+    let most = Money::MAX;
+    let least_shown = || if least < 0 { format!("-{most}") } else { "0".to_owned() };
     let decimal = match Decimal::parse(text) {
         Ok(decimal) => decimal,
         Err(DecimalError::NotANumber) => return Err("must be a number".into()),
         Err(DecimalError::OutOfRange) => {
-            let (least, most) = (shown(least), shown(most));
-            return Err(format!("must be between {least} and {most} with at most {digits} decimals"));
+            return Err(format!("must be between {} and {most} with at most {digits} decimals", least_shown()));
         }
     };
     if decimal.coefficient < 0 && least == 0 {
@@ -100,9 +99,9 @@ fn units(text: &str, digits: u32, least: i64) -> Result<i64, String> {
     }
     let units = decimal.coefficient * 10_i128.pow(UNIT_DIGITS - decimal.scale);
     match i64::try_from(units) {
-        Ok(units) if (least..=most).contains(&units) => Ok(units),
-        _ if units < 0 => Err(format!("must be at least {}", shown(least))),
-        _ => Err(format!("must be at most {}", shown(most))),
+        Ok(units) if (least..=most.0).contains(&units) => Ok(units),
+        _ if units < 0 => Err(format!("must be at least {}", least_shown())),
+        _ => Err(format!("must be at most {most}")),
     }
 }
 
