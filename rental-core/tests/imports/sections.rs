@@ -199,3 +199,41 @@ fn the_header_is_the_first_line_with_all_columns() {
     let why = refused(HEADER, r#""skip_lines": 18446744073709551615,"#);
     assert!(why.contains("expected"), "{why}");
 }
+
+#[test]
+fn a_row_that_is_no_text_in_the_encoding_of_the_mapping_is_refused() {
+    let file = b"Nr;Date;Gare;Plaque;Montant\n1;02/06/2026;Bercy;\xc4-1;7,00\n2;02/06/2026;Bercy;AB-123-CD;7,00\n";
+    for (encoding, expected) in [("utf-8", "invalid"), ("windows-1252", "record")] {
+        let mapping = mapping(&format!(r#"{DMY} "encoding": "{encoding}","#), COLUMNS);
+        let rows = read_tolls(&file[..], None, Some(&mapping), &settings()).unwrap_or_else(|failed| panic!("{failed}"));
+        kinds(&rows, &[(2, expected), (3, "record")]);
+    }
+}
+
+#[test]
+fn a_column_is_added_up_or_joined_once() {
+    for columns in [
+        r#""transaction_id": "Nr", "date": "Date", "plate": "Plaque", "amount": {"sum": ["Montant", "montant"]}"#,
+        r#""transaction_id": {"join": ["Nr", "NR"]}, "date": "Date", "plate": "Plaque", "amount": "Montant""#,
+    ] {
+        let text = format!(
+            r#"{{"agency": "A13", "time_zone": "Europe/Paris", "charges": "positive", "columns": {{{columns}}}}}"#
+        );
+        let why = Mapping::parse(&text, TOLLS.has_issuer).err().unwrap_or_default();
+        assert!(why.contains("twice"), "{why}");
+    }
+}
+
+#[test]
+fn parts_of_a_trip_have_their_numbers_whatever_the_spelling_of_the_amount() {
+    let of = |amount: &str| {
+        let file = format!(
+            "Kfz;Datum;Start;Buchungsnummer;Art;Strecke;EUR\nD XY 101;02.06.2026;08:15;111111111111;Maut;Bonn;{amount}\n"
+        );
+        match read_tolls(file.as_bytes(), Some("toll-collect"), None, &settings()).unwrap().remove(0).1 {
+            Row::Record(row) => row.transaction_id.map(|number| number.to_string()),
+            _ => None,
+        }
+    };
+    assert!(of("3,10").is_some() && of("3,10") == of("3.10"));
+}

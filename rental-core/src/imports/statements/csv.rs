@@ -104,7 +104,12 @@ impl<R: Read> Csv<R> {
         decoded_ends.clear();
         let mut start = 0;
         for end in ends {
-            decoded.push_str(&encoding.decode_without_bom_handling(&text[start..*end]).0);
+            let (cell, is_damaged) = encoding.decode_without_bom_handling(&text[start..*end]);
+            // No text in this encoding either: as it is, it is refused.
+            if is_damaged {
+                return Record { line, text, ends };
+            }
+            decoded.push_str(&cell);
             decoded_ends.push(decoded.len());
             start = *end;
         }

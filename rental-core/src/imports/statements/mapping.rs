@@ -289,7 +289,11 @@ fn source_of(raw: &RawValue, name: &str, field: Field, is_optional: bool) -> Res
         },
         _ => (vec![string(raw, name)?], Take::First),
     };
-    Ok(Source { names, take, is_optional })
+    let mut known = HashSet::new();
+    match names.iter().find(|name| !known.insert(normal(name))) {
+        Some(again) if take != Take::First => Err(format!("`{name}` names the column {} twice", shorten(again))),
+        _ => Ok(Source { names, take, is_optional }),
+    }
 }
 
 fn skip_of(raw: &RawValue) -> Result<(String, Vec<String>), String> {

@@ -68,6 +68,8 @@ const MONTHS: [&[&str]; 12] = [
     &["nov"],
     &["dec", "dez", "déc", "dic"],
 ];
+/// The beginnings of names that begin as another month of [`MONTHS`] does: November in Finnish, June in Irish.
+const OTHER_MONTHS: [&str; 2] = ["marras", "meith"];
 
 /// Parses a date and the time of day behind it, if there is one, as seconds since midnight: `2026-06-02 00:25:00`,
 /// `06/02/2026 05:07:00 PM`, `2 Jun 2026`.
@@ -158,6 +160,9 @@ fn digits(text: &str, dates: Option<Dates>) -> Result<Date, NoDate> {
 /// The number of the month with this name, from 1.
 fn month_named(word: &str) -> Option<Option<u32>> {
     let lower = folded(word);
+    if OTHER_MONTHS.iter().any(|name| lower.starts_with(name)) {
+        return Some(None);
+    }
     let at = MONTHS.iter().position(|names| names.iter().any(|name| lower.starts_with(name)))?;
     Some(u32::try_from(at + 1).ok())
 }
@@ -272,6 +277,9 @@ mod tests {
             "2026/06/02",
         ] {
             assert_eq!(date(text, None).map(|date| date.to_string()).as_deref(), Ok("2026-06-02"), "{text}");
+        }
+        for november_or_june in ["2. marraskuuta 2026", "2 Meitheamh 2026"] {
+            assert_eq!(date(november_or_june, None).ok(), None, "{november_or_june}");
         }
         for (text, form, expected) in [
             ("020626", "DDMMYY", "2026-06-02"),
