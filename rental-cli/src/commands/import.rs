@@ -6,7 +6,9 @@ use crate::{
         request::Request,
         upload::{self, Source},
     },
-    commands::{candidates, collection, fields, group::with_examples, mentions::Mentions, session::Session},
+    commands::{
+        candidates, collection, fields, group::with_examples, mentions::Mentions, session::Session, suggestions,
+    },
     config::private_file,
     edge,
     failure::Failure,
@@ -72,12 +74,17 @@ pub(super) fn command(kind: &Kind, examples: &[&str]) -> Command {
         .help("JSON file that describes the file of an agency or city without a format");
     let issuer = text("issuer", "NAME")
         .help(format!("Issuer of the summons numbers [default: the format's or mapping's, else {DEFAULT_ISSUER}]"));
+    let attach = Arg::new("attach").long("attach").action(ArgAction::SetTrue).conflicts_with("dry-run").help(format!(
+        "Then attach the {} that clearly belong to one customer, as `suggest --attach` does",
+        kind.resource.plural
+    ));
     let command = Command::new("import")
         .about(format!("Import {} (operator)", kind.file))
         .arg(collection::organization("Organization that owns the vehicles"))
         .arg(file("File to import, or - for stdin"))
         .args([format, mapping, zone, dry_run()])
         .args(kind.has_issuer.then_some(issuer))
+        .arg(attach)
         .arg(fields::columns_among(SUMMARY))
         .after_help(EXIT);
     with_examples(command, examples)
@@ -104,7 +111,11 @@ pub(super) fn run(kind: &Kind, matches: &ArgMatches, session: &Session) -> Resul
         Some(extension) if extension.eq_ignore_ascii_case("json") => "application/json",
         _ => "text/csv",
     };
-    send(&[kind.resource.plural, "import"], query, media, matches, session)
+    send(&[kind.resource.plural, "import"], query, media, matches, session)?;
+    match matches.get_flag("attach") {
+        true => suggestions::attach_clear(kind.resource, session.organization(matches)?, session),
+        false => Ok(()),
+    }
 }
 
 /// Reads a mapping and removes its white space, because it is sent in the query.

@@ -165,6 +165,32 @@ pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &S
     Ok(())
 }
 
+/// Attaches the clear suggestions of an organization, and says how many.
+pub(super) fn attach_clear(spec: &ResourceSpec, organization: &str, session: &Session) -> Result<(), Failure> {
+    let path = [organization::SPEC.plural, organization, spec.plural, "suggestions"];
+    let (mut looked_at, mut attached, mut cursor) = (0, 0, None::<String>);
+    let mut progress = Progress::count(None, &format!("{} looked at", spec.plural));
+    loop {
+        let page = Page::read(&session.send(&request(&path, true, MAX_LIMIT, cursor.as_deref()))?)?;
+        for object in &page.data {
+            looked_at += 1;
+            attached += u64::from(Record::read(object.get())?.text("attached").as_deref() == Some("true"));
+        }
+        progress.at(looked_at);
+        cursor = next_page(page.has_more, page.next_cursor, cursor.as_deref())?;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    progress.finish();
+    let rest = match looked_at - attached {
+        0 => String::new(),
+        rest => format!("; {rest} without a clear customer: rental-cli {} review", spec.plural),
+    };
+    session.out.note(&format!("{attached} attached{rest}"));
+    Ok(())
+}
+
 fn request(path: &[&str], attach: bool, size: u64, cursor: Option<&str>) -> Request {
     if attach {
         let after = cursor.map(|cursor| format!(",\"starting_after\":{}", JsonText::string(cursor).as_str()));

@@ -67,7 +67,7 @@ fn a_pipe_and_json_have_ids_alone_and_look_nothing_up() {
 #[test]
 fn the_failed_rows_of_an_import_name_invoices_by_their_numbers() {
     let summary = format!(
-        r#"{{"object":"import","received":2,"created":0,"updated":0,"duplicates":0,"skipped":0,"invalid":1,"errors":[{{"row":14,"message":"This toll is billed on invoice {FIRST}. Void that invoice, or credit its line."}}],"review":[{{"row":3,"message":"is attached to customer {CUSTOMER}."}}]}}"#
+        r#"{{"object":"import","received":2,"created":1,"updated":0,"duplicates":0,"skipped":0,"invalid":1,"errors":[{{"row":14,"message":"This toll is billed on invoice {FIRST}. Void that invoice, or credit its line."}}],"review":[{{"row":3,"message":"is attached to customer {CUSTOMER}."}}]}}"#
     ) + "\n";
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("tolls.csv");

@@ -167,6 +167,7 @@ fn fail_once(at: u64, fault: Fault) -> Result<bool, String> {
     if let Err(problem) = lived
         && !problem.starts_with("cannot open")
         && !problem.starts_with("the store cannot serve")
+        && !problem.starts_with("the store is damaged: the storage cannot be read")
     {
         return Err(problem);
     }

@@ -137,6 +137,30 @@ fn an_import_without_a_valid_row_is_exit_6_and_with_one_0() {
 }
 
 #[test]
+fn an_import_that_attaches_gets_from_the_file_to_the_payer() {
+    let Some(cli) = Cli::find() else { return };
+    let server = Server::shared();
+    let organization = server.organization();
+    let vehicle = organization.vehicle(json!({"plate": "ABC1234", "plate_state": "NY"}));
+    let customer = organization.post("/v1/customers", &json!({"full_name": "Ann"})).ok()["id"].clone();
+    let rental = json!({"vehicle_id": vehicle, "customer_id": customer, "status": "ACTIVE", "start_date": "2026-06-01", "end_date": "2026-06-09", "activated_at": "2026-06-01T10:00:00Z"});
+    organization.post("/v1/rentals", &rental).ok();
+    let unknown = "T2,2026-06-02T10:03:00Z,MTAB&T,RKB,XYZ9999,NY,,2\n";
+    fs::write(cli.home.path().join("tolls.csv"), [HEADER, &toll(1, "1"), unknown].concat()).unwrap();
+    let words = format!("tolls import --organization {} tolls.csv --attach", organization.id);
+    let ran = cli.run(server, &words);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("1 attached; 1 without a clear customer"), "{ran:?}");
+    let of = |number: &str| {
+        let tolls = listed(&organization, "tolls");
+        tolls.iter().find(|toll| toll["transaction_id"] == number).expect("it is recorded")["customer_id"].clone()
+    };
+    assert_eq!((of("T1"), of("T2")), (customer, Value::Null));
+    let both = cli.run(server, &format!("{words} --dry-run"));
+    assert_eq!(both.code, Some(2), "{both:?}");
+}
+
+#[test]
 fn a_large_file_is_sent_for_longer_than_the_time_out() {
     let Some(cli) = Cli::find() else { return };
     let server = Server::shared();
