@@ -223,17 +223,3 @@ fn a_column_is_added_up_or_joined_once() {
         assert!(why.contains("twice"), "{why}");
     }
 }
-
-#[test]
-fn parts_of_a_trip_have_their_numbers_whatever_the_spelling_of_the_amount() {
-    let of = |amount: &str| {
-        let file = format!(
-            "Kfz;Datum;Start;Buchungsnummer;Art;Strecke;EUR\nD XY 101;02.06.2026;08:15;111111111111;Maut;Bonn;{amount}\n"
-        );
-        match read_tolls(file.as_bytes(), Some("toll-collect"), None, &settings()).unwrap().remove(0).1 {
-            Row::Record(row) => row.transaction_id.map(|number| number.to_string()),
-            _ => None,
-        }
-    };
-    assert!(of("3,10").is_some() && of("3,10") == of("3.10"));
-}
