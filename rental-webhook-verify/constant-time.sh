@@ -12,7 +12,8 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 command -v valgrind >/dev/null || { echo "constant-time.sh: valgrind is not installed" >&2; exit 2; }
 
-program=$(cargo build --release --quiet --manifest-path "$here/Cargo.toml" --example constant_time \
+# callgrind finds the functions by their names.
+program=$(CARGO_PROFILE_RELEASE_STRIP=none cargo build --release --quiet --manifest-path "$here/Cargo.toml" --example constant_time \
     --message-format json | sed -n 's/.*"executable":"\([^"]*constant_time\)".*/\1/p')
 [ -n "$program" ] || { echo "constant-time.sh: the example was not built" >&2; exit 2; }
 
