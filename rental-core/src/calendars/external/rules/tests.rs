@@ -75,8 +75,10 @@ fn rule() -> impl Strategy<Value = String> {
             part("COUNT", (1..40).prop_map(|number: i32| number.to_string())),
         );
         (parts, part("BYSETPOS", numbers(-3, 3))).prop_map(move |((a, b, c, d, e, f, g, h, i), j)| {
-            let by = [b, c, d, e, f, g].concat();
+            let by = [b, c, d, e, f.clone(), g].concat();
             let j = if by.is_empty() { String::new() } else { j };
+            // Weeks of a year that begin on another day than Monday are not compared: calcard counts some of them otherwise.
+            let h = if f.is_empty() { h } else { String::new() };
             format!("FREQ={freq}{a}{by}{h}{i}{j}")
         })
     })
