@@ -223,3 +223,12 @@ fn a_column_is_added_up_or_joined_once() {
         assert!(why.contains("twice"), "{why}");
     }
 }
+
+#[test]
+fn rows_that_a_quotation_mark_without_an_end_swallows_are_told() {
+    let rest =
+        "2;\"03/06/2026;Bercy;AB-123-CD;3,00\n3;04/06/2026;Bercy;AB-123-CD;4,00\n4;05/06/2026;Bercy;AB-123-CD;5,00\n";
+    kinds(&mapped((DMY, COLUMNS), &format!("{HEADER}{rest}")), &[(2, "record"), (3, "invalid")]);
+    let ended = format!("{HEADER}\"{rest}");
+    kinds(&mapped((DMY, COLUMNS), &ended), &[(2, "record"), (3, "invalid"), (4, "record"), (5, "record")]);
+}

@@ -50,10 +50,14 @@ fn is_of_words(values: &Values<'_>) -> bool {
         && !values.is_skipped()
 }
 
-/// Whether a record is a title, a total or a line of blanks. A row that was cut off has its date.
+/// Whether a record is a title, a total or a line of blanks. A row that was cut off has its date, and one whose quotation mark does not end
+/// has the line breaks of the rows that are lost in it.
 fn is_title(values: &Values<'_>) -> bool {
     let count = values.row.iter().filter(|cell| filled(cell).is_some()).count();
     let is_short = values.is_of_other_length() && !values.has_date();
+    if values.row.iter().any(|cell| cell.contains(['\r', '\n'])) {
+        return false;
+    }
     count < 2 || is_short && (count == 2 || values.row.iter().any(|cell| is_total(cell)))
 }
 
