@@ -22,3 +22,16 @@ pub(crate) fn assert_this_test_runs_on_each_store() {
         "{name} asks for the store of the pass, so it must also run on PostgreSQL: rental-server/tests/it/once has {listed:?}"
     );
 }
+
+/// A line that names no test any more would leave the pass on PostgreSQL without a reason to skip anything.
+#[test]
+fn each_line_of_the_list_names_a_test() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/once");
+    let lines = fs::read_to_string(path).expect("the tests that run once");
+    let this = std::env::current_exe().expect("this program");
+    let list = std::process::Command::new(this).arg("--list").output().expect("the names of the tests").stdout;
+    let names = String::from_utf8(list).expect("names");
+    let texts = lines.lines().filter_map(|line| line.strip_prefix("own ").or_else(|| line.strip_prefix("edge ")));
+    let stale = texts.filter(|text| !names.contains(text)).collect::<Vec<_>>();
+    assert!(stale.is_empty(), "no test has one of these in its name: {stale:?}");
+}
