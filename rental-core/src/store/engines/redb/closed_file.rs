@@ -10,7 +10,7 @@ use super::{
     tables::{read_one, snapshot, without_panic},
 };
 use crate::store::{Finding, Inspection, Key, Record, StoreError};
-use redb::{Builder, Database, DatabaseError, ReadOnlyDatabase, backends::FileBackend};
+use redb::{Builder, Database, ReadOnlyDatabase, backends::FileBackend};
 use std::{
     fs::File,
     io,
@@ -110,26 +110,11 @@ pub(super) fn open_unchanged(
     catch_unwind(open).unwrap_or_else(|_| Err(file::damaged(path)))
 }
 
-/// Refuses a file whose version is not accepted before it is opened for writing, because redb then changes the file. Of a
-/// file that was not closed, drops what the system has cached; it is recovered in memory first, unless older versions are accepted: a
-/// recovery takes time. Errors of redb are not reported here: the opening that follows reports them.
-pub(super) fn refuse_other_version(
-    path: &Path,
-    cache_bytes: usize,
-    versions: file::Versions,
-) -> Result<(), StoreError> {
+/// Refuses a closed file whose version is not accepted before it is opened for writing, because redb then changes the file. A
+/// file that was not closed is recovered first: its opening refuses it. Errors of redb are reported by the opening, too.
+pub(super) fn refuse_other_version(path: &Path, versions: file::Versions) -> Result<(), StoreError> {
     let look = AssertUnwindSafe(|| match ReadOnlyDatabase::open(path) {
         Ok(db) => file::recognize(&db, path, versions),
-        Err(DatabaseError::RepairAborted) => {
-            file::drop_cached_pages(path);
-            match versions {
-                file::Versions::Upgradable => Ok(()),
-                file::Versions::Present => match open_unchanged(path, cache_bytes, versions) {
-                    Ok(_) | Err(StoreError::DamagedStore(_)) => Ok(()),
-                    Err(error) => Err(error),
-                },
-            }
-        }
         Err(_) => Ok(()),
     });
     catch_unwind(look).unwrap_or(Ok(()))

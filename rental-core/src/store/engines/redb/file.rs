@@ -84,8 +84,8 @@ pub(super) fn open_watched(
     catch_unwind(open).unwrap_or_else(|_| Err(damaged(path)))
 }
 
-/// Drops what the system has cached of a file, so that the recovery of a file that was not closed reads what is on the disk.
-/// After a failed sync the cached pages need not be the same. Pages that wait to be written stay; the recovery syncs them.
+/// Drops what the system has cached of a file, so that its check reads what is on the disk. After a failed sync the cached pages
+/// need not be the same. Pages that wait to be written stay; the recovery syncs them.
 pub(super) fn drop_cached_pages(path: &Path) {
     if let Ok(file) = File::open(path) {
         // It is advice: a file system without page cache refuses it.

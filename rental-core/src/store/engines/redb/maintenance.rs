@@ -33,7 +33,7 @@ pub fn compact(path: &Path, cache_bytes: usize) -> Result<Compacted, StoreError>
     let checked = ClosedFile::open(path, cache_bytes)?;
     checked.pages().map_err(|damage| StoreError::DamagedStore(damage.to_owned()))?;
     drop(checked);
-    closed_file::refuse_other_version(path, cache_bytes, file::Versions::Present)?;
+    closed_file::refuse_other_version(path, file::Versions::Present)?;
     let mut db = file::open(path, cache_bytes, Absent::Fail, file::Versions::Present)?;
     let before = size()?;
     let compacting = AssertUnwindSafe(|| {

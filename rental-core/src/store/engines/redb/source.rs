@@ -45,10 +45,13 @@ impl Source for InFile {
         file::refuse_other_kinds(&self.path)?;
         // Only the first time: this process has had the file open since.
         if absent == Absent::Create {
-            closed_file::refuse_other_version(&self.path, self.cache_bytes, self.versions)?;
+            closed_file::refuse_other_version(&self.path, self.versions)?;
         }
         let unchecked = file::unchecked(&self.path);
         let pages = if unchecked.exists() { Pages::Checked } else { Pages::Trusted };
+        if pages == Pages::Checked {
+            file::drop_cached_pages(&self.path);
+        }
         let opened = file::open_watched((&self.path, self.cache_bytes), absent, self.versions, pages, watch)?;
         if absent == Absent::Create {
             // A file that stays costs the next start another check.
