@@ -19,7 +19,7 @@ use rental_core::{
     store::{Pages, Record, Scanned, StoreError},
     tasks::Step,
 };
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 use tokio::task::JoinHandle;
 use turns::{Ended, Turns, Work};
 
@@ -106,7 +106,7 @@ impl Work for Steps<'_> {
 
 async fn one_step(app: &App, record: &Record) -> Ended {
     let (vehicle, mut damaged) = (record.key.id().unwrap_or_default(), Vec::new());
-    let Ok(step) = catch_panic(again::step(app.store(), &Clock, record, &mut damaged)).await else {
+    let Ok(step) = catch_panic(pin!(again::step(app.store(), &Clock, record, &mut damaged))).await else {
         tracing::error!(%vehicle, "deriving the attachments of a vehicle again panicked; trying again");
         return Ended::Later;
     };

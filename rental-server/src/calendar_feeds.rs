@@ -40,6 +40,7 @@ use rental_core::{
 use schedule::Schedule;
 use std::{
     collections::HashMap,
+    pin::pin,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
@@ -237,7 +238,7 @@ fn since_start(app: &App) -> Duration {
 /// calendar was parsed.
 async fn attempt(app: &Arc<App>, feed: Feed, parsing: &AtomicU64) -> Option<Timestamp> {
     // The other feeds go on.
-    match catch_panic(one(app, feed, parsing)).await {
+    match catch_panic(pin!(one(app, feed, parsing))).await {
         Ok(Ok(next)) => return next,
         Ok(Err(error)) => tracing::warn!(?error, feed = %feed.1, "a calendar feed was not read; trying again later"),
         Err(_) => tracing::error!(feed = %feed.1, "reading a calendar feed panicked; trying again later"),

@@ -8,7 +8,7 @@
 use prometheus_client::metrics::counter::Counter;
 use std::{
     future::{Future, poll_fn},
-    pin::pin,
+    pin::Pin,
     sync::atomic::{
         AtomicU64, AtomicUsize,
         Ordering::{Relaxed, SeqCst},
@@ -20,8 +20,10 @@ use std::{
 const PERIOD: Duration = Duration::from_millis(20);
 /// A canary that is later than this finds that requests wait. The clock of the runtime counts in milliseconds.
 const LATE: Duration = Duration::from_millis(3);
-/// Periods in which an organization counts as active after a request.
-const ACTIVE_PERIODS: u64 = 50;
+/// How long it sleeps while nobody could be limited: a server that has nothing to do sleeps.
+const REST: Duration = Duration::from_millis(250);
+/// How long an organization counts as active after a request, at least.
+const ACTIVE: Duration = Duration::from_secs(1);
 /// What a request takes beside its handler: the connection, its head, the key. A GET takes about as much in all.
 const BESIDE: u64 = 15_000;
 /// Processor time that an organization may take at once.
@@ -69,8 +71,7 @@ impl Congestion {
     }
 
     /// Waits until the organization may take processor time, then counts what `work` takes.
-    pub(crate) async fn charged<F: Future>(&self, account: &Account, work: F) -> F::Output {
-        let mut work = pin!(work);
+    pub(crate) async fn charged<F: Future + Unpin>(&self, account: &Account, mut work: F) -> F::Output {
         self.note(account);
         if self.rate.load(Relaxed) == UNLIMITED {
             return work.await;
@@ -86,7 +87,7 @@ impl Congestion {
         self.charge(account, BESIDE, self.now());
         poll_fn(|context| {
             let begun = self.now();
-            let polled = work.as_mut().poll(context);
+            let polled = Pin::new(&mut work).poll(context);
             let now = self.now();
             self.charge(account, now - begun, now);
             polled
@@ -125,13 +126,20 @@ impl Congestion {
         account.due.store(due, Relaxed);
     }
 
-    /// Sets the rate by how late the canary was. `periods` counts its sleeps.
-    fn adapt(&self, late: Duration, periods: u64) {
-        if periods.is_multiple_of(ACTIVE_PERIODS) {
-            self.active[1].store(self.active[0].swap(0, SeqCst), SeqCst);
-            self.epoch.fetch_add(1, SeqCst);
-        }
-        let active = self.active.iter().map(|count| count.load(Relaxed)).max().unwrap_or(0) as u64;
+    /// Begins the next epoch: an organization that sends no request in it is not active after it.
+    fn next_epoch(&self) {
+        self.active[1].store(self.active[0].swap(0, SeqCst), SeqCst);
+        self.epoch.fetch_add(1, SeqCst);
+    }
+
+    /// How many organizations are active.
+    fn active(&self) -> u64 {
+        self.active.iter().map(|count| count.load(Relaxed)).max().unwrap_or(0) as u64
+    }
+
+    /// Sets the rate by how late the canary was.
+    fn adapt(&self, late: Duration) {
+        let active = self.active();
         let rate = self.rate.load(Relaxed);
         let next = match (active, late > LATE, rate) {
             (0 | 1, _, _) | (_, false, UNLIMITED) => UNLIMITED,
@@ -146,12 +154,15 @@ impl Congestion {
 
     /// The canary. Runs until the server ends.
     pub(crate) async fn watch(&self) {
-        let mut periods = 0;
+        let mut counted = Instant::now();
         loop {
-            let begun = Instant::now();
-            tokio::time::sleep(PERIOD).await;
-            periods += 1;
-            self.adapt(begun.elapsed().saturating_sub(PERIOD), periods);
+            let (begun, period) = (Instant::now(), if self.active() > 1 { PERIOD } else { REST });
+            tokio::time::sleep(period).await;
+            if counted.elapsed() >= ACTIVE {
+                self.next_epoch();
+                counted = Instant::now();
+            }
+            self.adapt(begun.elapsed().saturating_sub(period));
         }
     }
 }
@@ -170,7 +181,7 @@ mod tests {
     }
 
     fn late(congestion: &Congestion, times: usize) {
-        (0..times).for_each(|_| congestion.adapt(Duration::from_millis(10), 1));
+        (0..times).for_each(|_| congestion.adapt(Duration::from_millis(10)));
     }
 
     #[test]
@@ -205,7 +216,7 @@ mod tests {
         late(&congestion, 100);
         let least = congestion.rate.load(Relaxed);
         assert_eq!(least, 2 * SECOND / 2 / 4, "a quarter of an equal part");
-        (0..100).for_each(|_| congestion.adapt(Duration::ZERO, 1));
+        (0..100).for_each(|_| congestion.adapt(Duration::ZERO));
         assert_eq!(congestion.rate.load(Relaxed), UNLIMITED);
     }
 
@@ -216,7 +227,8 @@ mod tests {
         late(&congestion, 1);
         assert_ne!(congestion.rate.load(Relaxed), UNLIMITED);
         for _ in 0..2 {
-            congestion.adapt(Duration::from_millis(10), ACTIVE_PERIODS);
+            congestion.next_epoch();
+            late(&congestion, 1);
             congestion.note(&one);
         }
         late(&congestion, 1);
@@ -228,7 +240,7 @@ mod tests {
         let (one, other) = (Account::default(), Account::default());
         let congestion = with(&[&one, &other]);
         late(&congestion, 1);
-        assert_eq!(congestion.charged(&one, async { 7 }).await, 7);
+        assert_eq!(congestion.charged(&one, std::future::ready(7)).await, 7);
         assert!(one.due.load(Relaxed) > 0);
     }
 }

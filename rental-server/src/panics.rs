@@ -3,7 +3,7 @@
 use std::{
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
-    pin::pin,
+    pin::Pin,
     task::Poll,
 };
 
@@ -11,10 +11,10 @@ use std::{
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Panicked;
 
-/// Waits for `future`; a panic in it becomes an error. The future is dropped in both cases, and must not be shared.
-pub(crate) async fn catch_panic<T>(future: impl Future<Output = T>) -> Result<T, Panicked> {
-    let mut future = pin!(future);
-    std::future::poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+/// Waits for `future`; a panic in it becomes an error. The caller pins the future: moved in here, it
+/// would be held twice. It must not be polled again.
+pub(crate) async fn catch_panic<T>(mut future: impl Future<Output = T> + Unpin) -> Result<T, Panicked> {
+    std::future::poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| Pin::new(&mut future).poll(context))) {
         Ok(Poll::Pending) => Poll::Pending,
         Ok(Poll::Ready(value)) => Poll::Ready(Ok(value)),
         Err(_) => Poll::Ready(Err(Panicked)),

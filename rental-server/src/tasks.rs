@@ -10,7 +10,7 @@ use rental_core::{
     store::{Pages, Record},
     tasks::{self, Step, erasing::begin_left_over_erasures},
 };
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 use tokio::task::JoinHandle;
 
 /// How often tasks are looked for that another server began.
@@ -108,7 +108,7 @@ async fn round(app: &App) -> Result<Round, Error> {
 async fn one_step(app: &App, record: &Record) -> Round {
     let (task, mut damaged) = (record.key.id().unwrap_or_default(), Vec::new());
     let keys = app.hooks.keys.ring();
-    let step = catch_panic(tasks::step(app.store(), record, (&keys, edge::now()), &mut damaged)).await;
+    let step = catch_panic(pin!(tasks::step(app.store(), record, (&keys, edge::now()), &mut damaged))).await;
     let Ok(step) = step else {
         // The other tasks go on; this one is tried again.
         tracing::error!(%task, "a step of a long task panicked; trying again");

@@ -33,6 +33,7 @@ use rental_core::{
     store::Store,
 };
 use request_rate::with_limits;
+use std::pin::pin;
 
 /// Bodies up to this size are bounded by the number of connections alone.
 const SMALL_BODY: usize = 16 << 10;
@@ -127,10 +128,10 @@ pub(crate) async fn with_key(
             let _ = call.organization.set(pass.principal.organization.id);
         }
         if !cached {
-            return app.congestion.charged(&pass.held.account, request.handle(app, app.store(), &pass)).await;
+            return app.congestion.charged(&pass.held.account, pin!(request.handle(app, app.store(), &pass))).await;
         }
         let store = Revalidating::new(app.store(), &pass);
-        let handled = app.congestion.charged(&pass.held.account, request.handle(app, &store, &pass)).await;
+        let handled = app.congestion.charged(&pass.held.account, pin!(request.handle(app, &store, &pass))).await;
         if store.is_current().await.map_err(Error::from)? {
             return handled;
         }

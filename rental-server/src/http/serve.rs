@@ -21,7 +21,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use rental_core::error::Error;
 use std::{
     future::Future,
-    pin::pin,
+    pin::{Pin, pin},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -186,7 +186,7 @@ pub(super) fn add_headers_of_all(
 /// time is over or its client has gone ([`RunToEnd`]).
 async fn in_time<S: Service>(service: &Arc<S>, place: &Place, call: &Arc<Call>, parts: impl Parts) -> Handled {
     if call.method.is_safe() {
-        return until_late(&**service, place, call, handle(&**service, place, call, parts)).await;
+        return until_late(&**service, place, call, pin!(handle(&**service, place, call, parts))).await;
     }
     let (theirs, their_call, their_place) = (Arc::clone(service), Arc::clone(call), place.clone());
     let work = Box::pin(async move { handle(&*theirs, &their_place, &their_call, parts).await });
@@ -196,22 +196,22 @@ async fn in_time<S: Service>(service: &Arc<S>, place: &Place, call: &Arc<Call>, 
 /// Lets the endpoint handle the request; a panic becomes a 500.
 async fn handle<S: Service>(service: &S, place: &Place, call: &Call, parts: impl Parts) -> Handled {
     let mut body = pin!(bytes(parts));
-    let outcome = catch_panic(service.handle(place, call, body.as_mut())).await;
+    let outcome = catch_panic(pin!(service.handle(place, call, body.as_mut()))).await;
     if call.has_unread_body() {
         skip_arrived(call, body, service.max_body()).await;
     }
     outcome.unwrap_or_else(|_| Err(Error::Internal("a handler panicked".into()).into()))
 }
 
+/// `handling` is pinned by the caller: moved in here, the future of a request would hold it twice.
 async fn until_late<S: Service>(
     service: &S,
     place: &Place,
     call: &Call,
-    handling: impl Future<Output = Handled>,
+    mut handling: impl Future<Output = Handled> + Unpin,
 ) -> Handled {
-    let mut handling = pin!(handling);
     // Most requests are answered at once, from memory: only those that wait need a timer.
-    let at_once = std::future::poll_fn(|context| Poll::Ready(handling.as_mut().poll(context))).await;
+    let at_once = std::future::poll_fn(|context| Poll::Ready(Pin::new(&mut handling).poll(context))).await;
     if let Poll::Ready(outcome) = at_once {
         return outcome;
     }

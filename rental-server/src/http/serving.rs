@@ -10,6 +10,7 @@ use crate::{
     },
     shares::{Part, Share, Shares},
 };
+use futures_util::FutureExt;
 use hyper::{Request, body::Body};
 use std::{convert::Infallible, future::Future, pin::Pin, sync::Arc, time::Duration};
 use tokio::sync::{Semaphore, watch};
@@ -90,15 +91,15 @@ where
     let call = Arc::new(Call::new(&mut request, traffic.begin()));
     let response = warp::service(serve::filter(Arc::clone(service), Arc::clone(&call))).call(request);
     let held = Arc::clone(&call);
-    let response = async move {
-        let response = response.await;
+    // Mapped, not awaited in a block, which would hold the future twice.
+    let response = response.map(move |response| {
         // The request is in flight until its streamed body is dropped.
         if let Some(holder) = response.as_ref().ok().and_then(|response| response.extensions().get::<Held>()) {
             // Set only here.
             let _ = holder.0.set(held);
         }
         response
-    };
+    });
     (call, response)
 }
 

@@ -20,6 +20,7 @@ use prometheus_client::{
 use std::{
     collections::{BTreeMap, VecDeque},
     future::Future,
+    pin::pin,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -126,7 +127,7 @@ impl Supervisor {
         let count = self.restarts.get_or_create(&Labels { task: name }).clone();
         let began = Instant::now();
         // The call is inside of the future, so that a panic of the call is caught too.
-        let panicked = catch_panic(async { work().await }).await.is_err();
+        let panicked = catch_panic(pin!(async { work().await })).await.is_err();
         if !panicked && (may_end || self.is_stopping()) {
             return None;
         }

@@ -34,7 +34,7 @@ use rental_core::{
         signature,
     },
 };
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 /// An endpoint with its secrets, as they were last read.
 #[derive(Clone)]
@@ -133,7 +133,7 @@ pub(super) fn read_due(record: &Record, class: u8) -> Result<Due, Error> {
 
 /// Makes one attempt and commits its outcome. The permit is given back at the end.
 pub(super) async fn attempt(hooks: Arc<Hooks>, target: Arc<Target>, row: Due, began: Began, permit: Permit) -> Report {
-    let outcome = catch_panic(perform(&hooks, &target, row, began)).await;
+    let outcome = catch_panic(pin!(perform(&hooks, &target, row, began))).await;
     drop(permit);
     let outcome = match outcome {
         Ok(Ok(outcome)) => outcome,
