@@ -28,6 +28,7 @@ mod objects;
 mod observability;
 mod open_files;
 mod operator;
+mod outgoing;
 mod panics;
 mod reference;
 mod secrets;
@@ -179,7 +180,7 @@ fn say(message: &str) {
 
 /// The most connections of clients and operators and attempts of webhooks at the same time.
 fn most_clients(config: &Config) -> u64 {
-    let fixed = u64::try_from(OPERATOR_CONNECTIONS + webhooks::MOST_KEPT).unwrap_or(u64::MAX);
+    let fixed = u64::try_from(OPERATOR_CONNECTIONS + outgoing::client::MOST_KEPT).unwrap_or(u64::MAX);
     fixed.saturating_add(u64::from(config.max_connections) + u64::from(webhooks::MOST_IN_FLIGHT))
 }
 

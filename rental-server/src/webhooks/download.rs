@@ -1,10 +1,8 @@
 //! Reads a calendar of others with the guarded client: the same addresses are forbidden, no redirect is followed, and body and time
 //! are bounded.
 
-use super::{
-    failure::failure,
-    send::{CALENDAR_TIMEOUT, Sender},
-};
+use super::send::{CALENDAR_TIMEOUT, Sender};
+use crate::outgoing::failure;
 use http_body_util::{BodyExt, Full};
 use hyper::{
     Request,

@@ -11,10 +11,8 @@
 
 mod attempt;
 pub(crate) mod backlog;
-mod client;
 mod cluster;
 mod download;
-mod failure;
 mod hooks;
 mod lane;
 mod lanes;
@@ -23,12 +21,10 @@ mod outage;
 mod ownership;
 mod permits;
 pub(crate) mod relay;
-mod resolver;
 pub(crate) mod retention;
 pub(crate) mod send;
 mod settings;
 
-pub(crate) use client::MOST_KEPT;
 pub(crate) use cluster::servers_without_key;
 pub(crate) use download::Downloaded;
 pub(crate) use hooks::Hooks;

@@ -1,13 +1,13 @@
 //! One attempt over HTTP, with the guarded client.
 
-use super::{
-    client::{self, Client, MOST_IDLE},
-    failure::failure,
-    resolver::Resolver,
-    settings::Settings,
-};
+use super::settings::Settings;
 use crate::{
     edge,
+    outgoing::{
+        Resolver,
+        client::{self, Client, MOST_IDLE},
+        failure,
+    },
     trace_context::{TraceId, TraceParent},
 };
 use bytes::Bytes;

@@ -102,12 +102,12 @@ fn resources_never_see_a_store() {
 }
 
 #[test]
-fn warp_and_status_codes_stay_in_the_http_folder_and_hyper_there_and_in_the_client_of_webhooks() {
+fn warp_and_status_codes_stay_in_the_http_folder_and_hyper_there_and_where_others_are_called() {
     let server = "rental-server/src";
     only_in(server, &["warp", "StatusCode"], &["http/"]);
-    let client = ["client.rs", "download.rs", "resolver.rs", "send.rs"].map(|file| format!("webhooks/{file}"));
-    let at: Vec<&str> = std::iter::once("http/").chain(client.iter().map(String::as_str)).collect();
-    only_in(server, &["hyper", "hyper_util", "hyper_rustls", "http_body_util", "tower_service"], &at);
+    only_in(server, &["hyper_util", "hyper_rustls", "tower_service"], &["http/", "outgoing/"]);
+    let at = ["http/", "outgoing/", "webhooks/download.rs", "webhooks/send.rs"];
+    only_in(server, &["hyper", "http_body_util"], &at);
     only_in(server, &["reject", "rejection"], &[]);
 }
 

@@ -17,7 +17,7 @@ impl fmt::Display for Refusal {
 impl StdError for Refusal {}
 
 /// Why an exchange failed: while `connecting`, or once connected.
-pub(super) fn failure(error: &(dyn StdError + 'static), connecting: bool) -> Failure {
+pub(crate) fn failure(error: &(dyn StdError + 'static), connecting: bool) -> Failure {
     let mut source = Some(error);
     while let Some(inner) = source {
         if let Some(Refusal(failure)) = inner.downcast_ref() {

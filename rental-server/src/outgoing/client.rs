@@ -41,7 +41,7 @@ use tokio::{
 use tower_service::Service;
 
 /// Most connections that are kept open to one host without a request: as many as can be in use at once.
-pub(super) const MOST_IDLE: usize = concurrency::MOST as usize;
+pub(crate) const MOST_IDLE: usize = concurrency::MOST as usize;
 /// Most connections that are kept open to all hosts. Further ones end with their request.
 pub(crate) const MOST_KEPT: usize = 1024;
 /// How long a connection is kept open without a request.
@@ -54,16 +54,16 @@ const MOST_HEAD: usize = 64 * 1024;
 const LONGEST_REST: Duration = Duration::from_secs(1);
 
 /// A client with a pool of connections.
-pub(super) type Client = Pooled<InTime<HttpsConnector<BoundedTcp>>, Full<Bytes>>;
+pub(crate) type Client = Pooled<InTime<HttpsConnector<BoundedTcp>>, Full<Bytes>>;
 /// Why a client has no head of a response.
-pub(super) type Failed = hyper_util::client::legacy::Error;
+pub(crate) type Failed = hyper_util::client::legacy::Error;
 type ConnectError = Box<dyn StdError + Send + Sync>;
 type Connecting<C> = Pin<Box<dyn Future<Output = Result<C, ConnectError>> + Send>>;
 
 /// A client that reads at most about `most_body` bytes of the body of a response. It connects within `longest`, look-up of the
 /// name and TLS included, and a request must be sent within it. It keeps at most `most_idle` connections to a host without a
 /// request; with 0, each request has a new one. `open` counts the connections of all clients.
-pub(super) fn new(
+pub(crate) fn new(
     resolver: Resolver,
     (most_body, most_idle): (usize, usize),
     longest: Duration,
@@ -91,7 +91,7 @@ pub(super) fn new(
 
 /// Whether a request failed because the host closed a connection that had served another one: it probably closed it before
 /// the request came, and no server has seen it. hyper itself repeats only what it has not begun to send.
-pub(super) fn is_closed_after_use(error: &Failed) -> bool {
+pub(crate) fn is_closed_after_use(error: &Failed) -> bool {
     let mut extras = Extensions::new();
     if let Some(connection) = error.connect_info() {
         connection.get_extras(&mut extras);
@@ -123,7 +123,7 @@ struct Requests(Arc<AtomicUsize>);
 
 /// Connects within a time.
 #[derive(Clone)]
-pub(super) struct InTime<C> {
+pub(crate) struct InTime<C> {
     inner: C,
     longest: Duration,
 }
@@ -149,7 +149,7 @@ where
 
 /// Connects to hosts, with connections that are [`Bounded`].
 #[derive(Clone)]
-pub(super) struct BoundedTcp {
+pub(crate) struct BoundedTcp {
     inner: HttpConnector<Resolver>,
     most_read: usize,
     longest: Duration,
@@ -176,7 +176,7 @@ impl Service<Uri> for BoundedTcp {
 
 /// A connection on which at most `most_read` bytes are read for one request, which must be sent within `longest`. A request
 /// begins with the first write after everything before it was sent: a host that receives slowly does not get more.
-pub(super) struct Bounded<S> {
+pub(crate) struct Bounded<S> {
     stream: S,
     most_read: usize,
     read: usize,

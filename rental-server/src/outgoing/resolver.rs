@@ -27,7 +27,7 @@ const LONGEST_LOOKUP: Duration = Duration::from_secs(4);
 
 /// Resolves names. Clones share their limit.
 #[derive(Clone)]
-pub(super) struct Resolver {
+pub(crate) struct Resolver {
     allow_private: bool,
     longest: Duration,
     lookups: Arc<Semaphore>,
@@ -35,7 +35,7 @@ pub(super) struct Resolver {
 
 impl Resolver {
     /// A look-up may take at most half of the time-out of an attempt, so that it is known why the attempt ended.
-    pub(super) fn new(allow_private: bool, attempt: Duration) -> Self {
+    pub(crate) fn new(allow_private: bool, attempt: Duration) -> Self {
         let lookups = Arc::new(Semaphore::new(MOST_LOOKUPS));
         Self { allow_private, longest: LONGEST_LOOKUP.min(attempt / 2), lookups }
     }
