@@ -5,14 +5,14 @@
 //! method, route, status, duration and organization: no key, no body, no address, no personal data.
 
 mod headers;
+mod protobuf;
 mod spans;
 
 pub(crate) use headers::headers;
 pub(crate) use spans::{Span, What};
 
-use opentelemetry_proto::tonic::resource::v1::Resource;
+use self::protobuf::Message;
 use prometheus_client::{metrics::counter::Counter, registry::Registry};
-use prost::Message as _;
 use reqwest::{
     Client, Url,
     header::{CONTENT_TYPE, HeaderMap},
@@ -60,7 +60,7 @@ struct Export {
     client: Client,
     traces: Url,
     interval: Duration,
-    source: Resource,
+    source: Message,
     sender: Sender<Span>,
     waiting: tokio::sync::Mutex<Waiting>,
     /// When the log last had a line about a failure.
@@ -167,7 +167,7 @@ impl Export {
 
     /// Sends a batch; whether the collector took it. A failure is logged, once a minute at most.
     async fn send(&self, batch: &[Span]) -> bool {
-        let body = spans::request(batch, &self.source).encode_to_vec();
+        let body = spans::request(batch, &self.source);
         let request = self.client.post(self.traces.clone()).header(CONTENT_TYPE, "application/x-protobuf").body(body);
         let why = match request.send().await {
             Ok(response) if response.status().is_success() => return true,

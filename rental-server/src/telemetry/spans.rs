@@ -1,18 +1,15 @@
 //! Spans as OTLP, with the names of the semantic conventions for HTTP.
 
+use super::protobuf::Message;
 use crate::{edge, trace_context::TraceParent};
-use opentelemetry_proto::tonic::{
-    collector::trace::v1::ExportTraceServiceRequest,
-    common::v1::{AnyValue, InstrumentationScope, KeyValue, any_value::Value},
-    resource::v1::Resource,
-    trace::v1::{ResourceSpans, ScopeSpans, Status, span::SpanKind},
-};
 use rental_core::value::{OrganizationId, Timestamp};
 use std::time::Duration;
 
-/// The codes of a span's status, as OTLP has them.
-const UNSET: i32 = 0;
-const ERROR: i32 = 2;
+// Values of OTLP's enumerations `SpanKind` and `StatusCode`.
+const SERVER: u32 = 2;
+const CLIENT: u32 = 3;
+const UNSET: u32 = 0;
+const ERROR: u32 = 2;
 
 /// One request or attempt, when it has ended.
 pub(crate) struct Span {
@@ -34,28 +31,27 @@ pub(crate) enum What {
     Attempt { event_type: String, status: Option<u16>, error: Option<String> },
 }
 
-/// Who sends the spans: this process.
-pub(super) fn source() -> Resource {
-    let attributes = vec![
+/// Who sends the spans: this process, a `Resource`.
+pub(super) fn source() -> Message {
+    let attributes = [
         text("service.name", "rental-server"),
         text("service.version", env!("CARGO_PKG_VERSION")),
         text("service.instance.id", &edge::new_trace().to_string()),
     ];
-    Resource { attributes, ..Resource::default() }
+    attributes.iter().fold(Message::default(), |resource, attribute| resource.message(1, attribute))
 }
 
-/// The request to the collector with these spans.
-pub(super) fn request(spans: &[Span], source: &Resource) -> ExportTraceServiceRequest {
-    let scope = InstrumentationScope { name: "rental-server".into(), ..InstrumentationScope::default() };
-    let spans = spans.iter().map(to_proto).collect();
-    let of_scope = ScopeSpans { scope: Some(scope), spans, ..ScopeSpans::default() };
-    let resource = Some(source.clone());
-    ExportTraceServiceRequest {
-        resource_spans: vec![ResourceSpans { resource, scope_spans: vec![of_scope], ..ResourceSpans::default() }],
-    }
+/// The request to the collector with these spans, an `ExportTraceServiceRequest`.
+pub(super) fn request(spans: &[Span], source: &Message) -> Vec<u8> {
+    let scope = Message::default().bytes(1, "rental-server");
+    let of_scope = Message::default().message(1, &scope);
+    let of_scope = spans.iter().fold(of_scope, |of_scope, span| of_scope.message(2, &message(span)));
+    let of_resource = Message::default().message(1, source).message(2, &of_scope);
+    Message::default().message(1, &of_resource).into_bytes()
 }
 
-fn to_proto(span: &Span) -> opentelemetry_proto::tonic::trace::v1::Span {
+/// A `Span`.
+fn message(span: &Span) -> Message {
     let began = span.began.millis().saturating_mul(1_000_000);
     let took = u64::try_from(span.took.as_nanos()).unwrap_or(u64::MAX);
     let (name, kind, status, mut attributes) = match &span.what {
@@ -65,43 +61,42 @@ fn to_proto(span: &Span) -> opentelemetry_proto::tonic::trace::v1::Span {
             if !route.is_empty() {
                 attributes.push(text("http.route", route));
             }
-            (format!("{method} {route}").trim_end().to_owned(), SpanKind::Server, Some(*status), attributes)
+            (format!("{method} {route}").trim_end().to_owned(), SERVER, Some(*status), attributes)
         }
         What::Attempt { event_type, status, error } => {
             let mut attributes = vec![text("http.request.method", "POST"), text("rental.event.type", event_type)];
             attributes.extend(error.as_deref().map(|error| text("error.type", error)));
-            ("webhook attempt".to_owned(), SpanKind::Client, *status, attributes)
+            ("webhook attempt".to_owned(), CLIENT, *status, attributes)
         }
     };
-    let number = |status: u16| attribute("http.response.status_code", Value::IntValue(status.into()));
+    let number = |status: u16| attribute("http.response.status_code", &Message::default().number(3, status.into()));
     attributes.extend(status.map(number));
     attributes.extend(span.organization.map(|id| text("rental.organization.id", &id.to_string())));
     // A server's span fails with its own errors only, a client's with all.
     let failed = match kind {
-        SpanKind::Server => status.is_some_and(|status| status >= 500),
+        SERVER => status.is_some_and(|status| status >= 500),
         _ => !status.is_some_and(|status| (200..300).contains(&status)),
     };
-    let code = if failed { ERROR } else { UNSET };
-    opentelemetry_proto::tonic::trace::v1::Span {
-        trace_id: span.context.trace.0.to_be_bytes().to_vec(),
-        span_id: span.context.span.to_be_bytes().to_vec(),
-        parent_span_id: span.parent.map_or_else(Vec::new, |parent| parent.to_be_bytes().to_vec()),
-        flags: u32::from(span.context.sampled),
-        name,
-        kind: kind.into(),
-        start_time_unix_nano: began,
-        end_time_unix_nano: began.saturating_add(took),
-        attributes,
-        status: Some(Status { code, ..Status::default() }),
-        ..Default::default()
-    }
+    let parent = span.parent.map_or_else(Vec::new, |parent| parent.to_be_bytes().to_vec());
+    let written = Message::default()
+        .bytes(1, span.context.trace.0.to_be_bytes())
+        .bytes(2, span.context.span.to_be_bytes())
+        .bytes(4, parent)
+        .bytes(5, name)
+        .number(6, kind)
+        .fixed_64(7, began)
+        .fixed_64(8, began.saturating_add(took))
+        .message(15, &Message::default().number(3, if failed { ERROR } else { UNSET }))
+        .fixed_32(16, span.context.sampled.into());
+    attributes.iter().fold(written, |written, attribute| written.message(9, attribute))
 }
 
 /// An attribute whose value is a text.
-fn text(key: &str, value: &str) -> KeyValue {
-    attribute(key, Value::StringValue(value.to_owned()))
+fn text(key: &str, value: &str) -> Message {
+    attribute(key, &Message::default().bytes(1, value))
 }
 
-fn attribute(key: &str, value: Value) -> KeyValue {
-    KeyValue { key: key.to_owned(), value: Some(AnyValue { value: Some(value) }), ..KeyValue::default() }
+/// A `KeyValue`; the value is an `AnyValue`.
+fn attribute(key: &str, value: &Message) -> Message {
+    Message::default().bytes(1, key).message(2, value)
 }
