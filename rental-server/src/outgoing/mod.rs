@@ -1,4 +1,4 @@
-//! HTTP to hosts of others: receivers of webhooks and calendars.
+//! HTTP to hosts of others: receivers of webhooks, calendars, the collector of spans.
 
 pub(crate) mod client;
 mod failure;

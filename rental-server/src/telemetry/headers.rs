@@ -1,7 +1,7 @@
 //! The headers that a collector asks for, such as a token. They come from a file or a variable, never from a flag: other users
 //! of the machine see flags.
 
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use std::{env, fs, path::Path};
 
 /// The variable of the OpenTelemetry specification.

@@ -12,14 +12,19 @@ pub(crate) use headers::headers;
 pub(crate) use spans::{Span, What};
 
 use self::protobuf::Message;
-use prometheus_client::{metrics::counter::Counter, registry::Registry};
-use reqwest::{
-    Client, Url,
-    header::{CONTENT_TYPE, HeaderMap},
-    redirect::Policy,
+use crate::outgoing::{
+    Resolver,
+    client::{self, Client},
 };
+use http_body_util::Full;
+use hyper::{
+    Method, Request, Uri,
+    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue},
+};
+use prometheus_client::{metrics::counter::Counter, registry::Registry};
 use std::{
-    error::Error as _,
+    error::Error,
+    iter,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -27,6 +32,7 @@ use tokio::{
     sync::mpsc::{Receiver, Sender, channel},
     time::{Instant, timeout, timeout_at},
 };
+use url::Url;
 
 /// Spans that wait to be sent. Further ones are dropped.
 const QUEUE: usize = 4096;
@@ -34,6 +40,8 @@ const QUEUE: usize = 4096;
 const MOST_SPANS: usize = 512;
 /// Time for one request to the collector.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// Most bytes that are read of a response, whose body says nothing.
+const MOST_READ: usize = 64 * 1024;
 /// Time to send what is left when the server stops.
 const FAREWELL: Duration = Duration::from_secs(3);
 /// Time between two log lines about a collector that takes nothing.
@@ -58,7 +66,9 @@ pub(crate) struct Telemetry {
 
 struct Export {
     client: Client,
-    traces: Url,
+    traces: Uri,
+    /// Headers of every message.
+    headers: HeaderMap,
     interval: Duration,
     source: Message,
     sender: Sender<Span>,
@@ -148,15 +158,19 @@ impl Telemetry {
 
 impl Export {
     fn new(collector: &Collector) -> Result<Self, String> {
-        let client = Client::builder().default_headers(collector.headers.clone());
-        let client = client.redirect(Policy::none()).no_proxy().timeout(TIMEOUT).build();
-        let client = client.map_err(|error| format!("cannot make the client for --otlp-endpoint: {error}"))?;
+        // The operator names the collector, so its address may be a private one.
+        let client = client::new(Resolver::new(true, TIMEOUT), (MOST_READ, 1), TIMEOUT, &Arc::default())?;
         let mut traces = collector.url.clone();
         traces.set_path(&format!("{}/v1/traces", collector.url.path().trim_end_matches('/')));
+        let traces = Uri::try_from(traces.as_str()).map_err(|error| format!("cannot use --otlp-endpoint: {error}"))?;
+        let mut headers = collector.headers.clone();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
+        headers.entry(ACCEPT).or_insert(HeaderValue::from_static("*/*"));
         let (sender, queue) = channel(QUEUE);
         Ok(Self {
             client,
             traces,
+            headers,
             interval: collector.interval,
             source: spans::source(),
             sender,
@@ -167,15 +181,15 @@ impl Export {
 
     /// Sends a batch; whether the collector took it. A failure is logged, once a minute at most.
     async fn send(&self, batch: &[Span]) -> bool {
-        let body = spans::request(batch, &self.source);
-        let request = self.client.post(self.traces.clone()).header(CONTENT_TYPE, "application/x-protobuf").body(body);
-        let why = match request.send().await {
-            Ok(response) if response.status().is_success() => return true,
-            Ok(response) => format!("it answered with {}", response.status()),
-            Err(error) => {
-                let error = error.without_url();
-                error.source().map_or_else(|| error.to_string(), ToString::to_string)
-            }
+        let mut request = Request::new(Full::from(spans::request(batch, &self.source)));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = self.traces.clone();
+        *request.headers_mut() = self.headers.clone();
+        let why = match timeout(TIMEOUT, self.client.request(request)).await {
+            Ok(Ok(response)) if response.status().is_success() => return true,
+            Ok(Ok(response)) => format!("it answered with {}", response.status()),
+            Ok(Err(error)) => first_cause(&error),
+            Err(_) => format!("it did not answer within {} s", TIMEOUT.as_secs()),
         };
         let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
         if logged.is_none_or(|logged| logged.elapsed() >= BETWEEN_LINES) {
@@ -187,4 +201,8 @@ impl Export {
         }
         false
     }
+}
+
+fn first_cause(error: &dyn Error) -> String {
+    iter::successors(Some(error), |error| error.source()).last().map(ToString::to_string).unwrap_or_default()
 }

@@ -56,6 +56,23 @@ fn a_connection_without_tls_gets_no_response() {
     );
 }
 
+#[test]
+fn a_healthcheck_asks_over_tls_whatever_name_the_certificate_has() {
+    let directory = tempfile::tempdir().unwrap();
+    let (server, pair) = start(directory.path(), &[]);
+    let checked = |tls: bool| {
+        let mut check = Command::new(env!("CARGO_BIN_EXE_rental-server"));
+        check.current_dir(directory.path()).args(["--healthcheck", "--listen", &server.address]);
+        if tls {
+            check.arg("--tls-cert").arg(&pair.certificate).arg("--tls-key").arg(&pair.key);
+        }
+        check.output().unwrap()
+    };
+    let alive = checked(true);
+    assert!(alive.status.success() && alive.stderr.is_empty(), "{alive:?}");
+    assert!(!checked(false).status.success());
+}
+
 /// The versions of before TLS 1.2 are refused, in the words of the protocol.
 #[test]
 fn a_client_that_knows_no_version_after_tls_1_1_is_refused() {

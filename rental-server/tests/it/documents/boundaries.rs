@@ -106,7 +106,7 @@ fn warp_and_status_codes_stay_in_the_http_folder_and_hyper_there_and_where_other
     let server = "rental-server/src";
     only_in(server, &["warp", "StatusCode"], &["http/"]);
     only_in(server, &["hyper_util", "hyper_rustls", "tower_service"], &["http/", "outgoing/"]);
-    let at = ["http/", "outgoing/", "webhooks/download.rs", "webhooks/send.rs"];
+    let at = ["http/", "outgoing/", "telemetry/", "webhooks/download.rs", "webhooks/send.rs"];
     only_in(server, &["hyper", "http_body_util"], &at);
     only_in(server, &["reject", "rejection"], &[]);
 }
