@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 const OF_ORGANIZATION: IndexSpec = index(1, &["organization_id"]);
 
 /// The description of an API key.
-pub const SPEC: ResourceSpec = ResourceSpec {
+pub static SPEC: ResourceSpec = ResourceSpec {
     object: "api_key",
     plural: "api_keys",
     tag: 9,

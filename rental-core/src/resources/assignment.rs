@@ -44,7 +44,7 @@ const EXAMPLE: &str = "[{\"kind\":\"toll_tag\",\"number\":\"00412345678\",\"stat
     {\"kind\":\"plate\",\"number\":\"ABC1234\",\"state\":\"NY\",\"from\":null,\"to\":null}]";
 
 /// The description of the assignments of a vehicle.
-pub const SPEC: ResourceSpec = ResourceSpec {
+pub static SPEC: ResourceSpec = ResourceSpec {
     object: "vehicle_assignments",
     plural: "assignments",
     tag: 23,

@@ -20,7 +20,7 @@ const OF_ACTION: IndexSpec = index(3, &["organization_id", "action"]);
 const OF_ORGANIZATION: IndexSpec = index(1, &["organization_id"]);
 
 /// The description of an audit entry.
-pub const SPEC: ResourceSpec = ResourceSpec {
+pub static SPEC: ResourceSpec = ResourceSpec {
     object: "audit_entry",
     plural: "audit_entries",
     tag: 13,

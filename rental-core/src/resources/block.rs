@@ -59,7 +59,7 @@ pub(crate) fn feed_look_up(feed: CalendarFeedId, end: u32) -> IndexPrefix {
 }
 
 /// The description of a block.
-pub const SPEC: ResourceSpec = ResourceSpec {
+pub static SPEC: ResourceSpec = ResourceSpec {
     object: "block",
     plural: "blocks",
     tag: Holder::BLOCK,

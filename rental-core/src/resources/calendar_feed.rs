@@ -28,7 +28,7 @@ words! {
 const OF_VEHICLE: IndexSpec = index(1, &["vehicle_id"]);
 
 /// The description of a calendar feed.
-pub const SPEC: ResourceSpec = ResourceSpec {
+pub static SPEC: ResourceSpec = ResourceSpec {
     object: "calendar_feed",
     plural: "calendar_feeds",
     tag: 24,

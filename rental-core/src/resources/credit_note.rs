@@ -41,7 +41,7 @@ const NUMBERS: Series = Series { counter: "credit_notes", prefix: "CN-", field: 
 pub const LONGEST_REFUND_METHOD: usize = 100;
 
 /// The description of a credit note.
-pub const SPEC: ResourceSpec = ResourceSpec {
+pub static SPEC: ResourceSpec = ResourceSpec {
     object: "credit_note",
     plural: "credit_notes",
     tag: 22,

@@ -29,7 +29,7 @@ const OF_ENDPOINT_AND_EVENT: IndexSpec = index(3, &["endpoint_id", "event_id"]);
 const FAILED: (&str, &[&str]) = ("status", &["failed"]);
 
 /// The description of a delivery.
-pub const SPEC: ResourceSpec = ResourceSpec {
+pub static SPEC: ResourceSpec = ResourceSpec {
     object: "delivery",
     plural: "deliveries",
     tag: 12,

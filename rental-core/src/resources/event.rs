@@ -97,7 +97,7 @@ event_types! {
 }
 
 /// The description of an event, as it is stored, listed and delivered (spec, Delivery 3).
-pub const SPEC: ResourceSpec = ResourceSpec {
+pub static SPEC: ResourceSpec = ResourceSpec {
     object: "event",
     plural: "events",
     tag: 10,

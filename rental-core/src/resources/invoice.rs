@@ -56,7 +56,7 @@ pub enum Settlement {
 const INVOICE_LINES: &str = "[{\"description\":\"Extra cleaning\",\"amount\":25,\"rental_id\":null,\"toll_id\":null,\"violation_id\":null,\"vehicle\":null}]";
 
 /// The description of an invoice.
-pub const SPEC: ResourceSpec = ResourceSpec {
+pub static SPEC: ResourceSpec = ResourceSpec {
     object: "invoice",
     plural: "invoices",
     tag: 4,

@@ -24,7 +24,7 @@ words! {
 }
 
 /// The description of a lead.
-pub const SPEC: ResourceSpec = ResourceSpec {
+pub static SPEC: ResourceSpec = ResourceSpec {
     object: "lead",
     plural: "leads",
     tag: 7,

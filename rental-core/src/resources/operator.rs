@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub const ROOT: &str = "root";
 
 /// The description of an operator.
-pub const SPEC: ResourceSpec = ResourceSpec {
+pub static SPEC: ResourceSpec = ResourceSpec {
     object: "operator",
     plural: "operators",
     tag: 20,

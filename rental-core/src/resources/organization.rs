@@ -16,7 +16,7 @@ pub const SYSTEM: OrganizationId = OrganizationId::nil();
 const MOST: i64 = (1 << 53) - 1;
 
 /// The description of an organization.
-pub const SPEC: ResourceSpec = ResourceSpec {
+pub static SPEC: ResourceSpec = ResourceSpec {
     object: "organization",
     plural: "organizations",
     tag: 8,

@@ -62,7 +62,7 @@ const OUT: LookUpSpec = look_up(130, "out");
 const UNBILLED: LookUpSpec = look_up(140, "unbilled");
 
 /// The description of a rental.
-pub const SPEC: ResourceSpec = ResourceSpec {
+pub static SPEC: ResourceSpec = ResourceSpec {
     object: "rental",
     plural: "rentals",
     tag: 3,

@@ -24,7 +24,7 @@ use sha2::{Digest, Sha256};
 const PASSAGE: LookUpSpec = look_up(129, "passage");
 
 /// The description of a toll. The API changes only `customer_id` (spec, Tolls); the import sets all other fields.
-pub const SPEC: ResourceSpec = ResourceSpec {
+pub static SPEC: ResourceSpec = ResourceSpec {
     object: "toll",
     plural: "tolls",
     tag: 5,

@@ -39,7 +39,7 @@ const TAG: LookUpSpec = look_up(128, "transponder");
 const PLATE: LookUpSpec = look_up(129, "plate");
 
 /// The description of a vehicle.
-pub const SPEC: ResourceSpec = ResourceSpec {
+pub static SPEC: ResourceSpec = ResourceSpec {
     object: "vehicle",
     plural: "vehicles",
     tag: 1,

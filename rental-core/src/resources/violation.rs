@@ -20,7 +20,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 /// The description of a violation: the fields of the specification, and the columns of New York's open data.
-pub const SPEC: ResourceSpec = ResourceSpec {
+pub static SPEC: ResourceSpec = ResourceSpec {
     object: "violation",
     plural: "violations",
     tag: 6,

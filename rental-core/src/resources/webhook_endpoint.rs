@@ -27,7 +27,7 @@ pub const DISABLED_BY_FAILURES: &str = "20 failures in a row";
 const OF_ORGANIZATION: IndexSpec = index(1, &["organization_id"]);
 
 /// The description of a webhook endpoint.
-pub const SPEC: ResourceSpec = ResourceSpec {
+pub static SPEC: ResourceSpec = ResourceSpec {
     object: "webhook_endpoint",
     plural: "webhook_endpoints",
     tag: 11,

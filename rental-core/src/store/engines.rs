@@ -10,7 +10,7 @@ use super::engine::{Place, Scheme};
 use std::sync::Arc;
 
 /// The engines that a URL can name.
-pub const ENGINES: &[Scheme] = &[
+pub static ENGINES: &[Scheme] = &[
     #[cfg(feature = "redb")]
     redb::SCHEME,
     #[cfg(feature = "postgres")]

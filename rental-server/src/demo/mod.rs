@@ -77,7 +77,7 @@ For the examples of the README and for rental-cli, paste this in another termina
 
 async fn seed(app: &App) -> Result<(Organization, String), Error> {
     let system = Seed { app, organization: Organization::system() };
-    let made = system.create(Some(&ORGANIZATIONS), vec![json!({"name": "Sunrise Rentals (demo)"})]).await?;
+    let made = system.create(Some(ORGANIZATIONS), vec![json!({"name": "Sunrise Rentals (demo)"})]).await?;
     let organization = Organization::deserialize(&made[0]).map_err(|error| Error::Internal(error.to_string()))?;
     let key = api_keys::issue(app, &organization, "read_write", "Demo", &FixedClock::new()).await?;
     let documented = Ids::documented(&api_key::SPEC)?;

@@ -18,10 +18,10 @@ use rental_core::{
 
 /// The collection in which operators write objects of a resource. Evaluated at compile time: the program does not
 /// compile when the list of resources does not offer it.
-pub(super) const fn offered(spec: &'static ResourceSpec) -> Collection {
+pub(super) const fn offered(spec: &'static ResourceSpec) -> &'static Collection {
     let mut at = 0;
     while at < RESOURCES.len() {
-        if let Some(collection) = RESOURCES[at].operator
+        if let Some(collection) = &RESOURCES[at].operator
             && collection.spec.tag == spec.tag
         {
             return collection;

@@ -12,7 +12,7 @@ use rental_core::{
     resources::{Collection, lead},
 };
 
-static LEADS: Collection = collections::offered(&lead::SPEC);
+static LEADS: &Collection = collections::offered(&lead::SPEC);
 
 /// The endpoints of this file.
 pub(super) fn endpoints() -> Vec<Endpoint> {
@@ -27,5 +27,5 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 async fn update(request: Request<'_, Operator>) -> Handled {
     let (Request { app, call, id, .. }, body) = request.read().await?;
     let organization = operations::owner_of(app.store(), &lead::SPEC, id).await?;
-    objects::update(app, (app.store(), &organization, &LEADS), id, call, &body).await
+    objects::update(app, (app.store(), &organization, LEADS), id, call, &body).await
 }

@@ -27,7 +27,7 @@ use rental_core::{
 };
 use serde_json::json;
 
-static OPERATORS: Collection = collections::offered(&SPEC);
+static OPERATORS: &Collection = collections::offered(&SPEC);
 
 /// The endpoints of this file.
 pub(super) fn endpoints() -> Vec<Endpoint> {
@@ -123,7 +123,7 @@ struct Issue<'a> {
 
 impl<'a> Issue<'a> {
     fn new(fresh: &'a Fresh, system: &'a Organization, body: &'a [u8]) -> Self {
-        let create = Create { collection: &OPERATORS, organization: system, body: body.into(), given: &fresh.given };
+        let create = Create { collection: OPERATORS, organization: system, body: body.into(), given: &fresh.given };
         Self { fresh, create }
     }
 }

@@ -15,7 +15,7 @@ use rental_core::resources::{
 };
 use serde_json::{Value, json};
 
-pub(crate) static ORGANIZATIONS: Collection = collections::offered(&organization::SPEC);
+pub(crate) static ORGANIZATIONS: &Collection = collections::offered(&organization::SPEC);
 
 /// The endpoints of this file.
 pub(super) fn endpoints() -> Vec<Endpoint> {
@@ -72,12 +72,12 @@ async fn retrieve(request: Request<'_, Reader>) -> Handled {
 
 async fn create(request: Request<'_, Operator>) -> Handled {
     let (Request { app, call, .. }, body) = request.read().await?;
-    objects::create(app, (app.store(), &Organization::system(), &ORGANIZATIONS), call, &body).await
+    objects::create(app, (app.store(), &Organization::system(), ORGANIZATIONS), call, &body).await
 }
 
 async fn update(request: Request<'_, Operator>) -> Handled {
     let (Request { app, call, id, .. }, body) = request.read().await?;
-    let target = (app.store(), &Organization::system(), &ORGANIZATIONS);
+    let target = (app.store(), &Organization::system(), ORGANIZATIONS);
     let reply = objects::update(app, target, id, call, &body).await?;
     // The cache of API keys has the plan and the booking policy.
     app.authenticator.forget_all();

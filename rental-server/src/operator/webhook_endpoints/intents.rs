@@ -27,7 +27,7 @@ use rental_core::{
 use serde_json::json;
 use std::sync::{Mutex, PoisonError};
 
-pub(super) static WEBHOOK_ENDPOINTS: Collection = collections::offered(&webhook_endpoint::SPEC);
+pub(super) static WEBHOOK_ENDPOINTS: &Collection = collections::offered(&webhook_endpoint::SPEC);
 
 /// Loads an endpoint by the id in a path.
 pub(super) async fn load(store: &dyn Store, id: &str) -> Result<(Record, WebhookEndpoint), Error> {

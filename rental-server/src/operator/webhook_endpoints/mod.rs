@@ -83,7 +83,7 @@ fn deleted_schema() -> Value {
 async fn create(request: Request<'_, Operator>) -> Handled {
     let (Request { app, call, .. }, body) = request.read().await?;
     let (fresh, system) = (Fresh::new(), Organization::system());
-    let create = Create { collection: &WEBHOOK_ENDPOINTS, organization: &system, body: (&body).into(), given: &[] };
+    let create = Create { collection: WEBHOOK_ENDPOINTS, organization: &system, body: (&body).into(), given: &[] };
     let make = Make { hooks: &app.hooks, fresh: &fresh, create, made: Mutex::default() };
     let reply = write(app, &system, call, &body, &make).await?;
     let made = make.made.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -94,7 +94,7 @@ async fn create(request: Request<'_, Operator>) -> Handled {
 async fn update(request: Request<'_, Operator>) -> Handled {
     let (Request { app, call, id, .. }, body) = request.read().await?;
     let (expected, system) = (|revision| expects(call, revision), Organization::system());
-    let (collection, organization) = (&WEBHOOK_ENDPOINTS, &system);
+    let (collection, organization) = (WEBHOOK_ENDPOINTS, &system);
     let update = Update { collection, organization, id, body: (&body).into(), expected: &expected };
     let reply = write(app, &system, call, &body, &Change { hooks: &app.hooks, update }).await?;
     changed(app, id);
