@@ -124,7 +124,7 @@ impl Task {
     /// # Errors
     /// [`Error::Damaged`]: the row is not a task, or of a kind that this program does not know.
     pub fn read(record: &Record) -> Result<Self, Error> {
-        let task: Self = serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
+        let task: Self = crate::value::read_json(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
         if key::task(task.id) != record.key {
             return Err(Error::damaged_row(&record.key, "it says that it is another task"));
         }

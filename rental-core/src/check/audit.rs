@@ -270,7 +270,7 @@ fn has_other_members(what: &str) -> bool {
 }
 
 fn json(row: &Record) -> RowCheck {
-    let parsed = serde_json::from_slice::<serde::de::IgnoredAny>(&row.value);
+    let parsed = crate::value::read_json::<serde::de::IgnoredAny>(&row.value);
     parsed.map(drop).map_err(|error| format!("it does not parse: {error}"))
 }
 

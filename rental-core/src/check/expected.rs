@@ -31,7 +31,7 @@ pub(crate) fn references(
     if named.is_empty() {
         return Vec::new();
     }
-    let members: HashMap<&str, &RawValue> = serde_json::from_slice(json).unwrap_or_default();
+    let members: HashMap<&str, &RawValue> = crate::value::read_json(json).unwrap_or_default();
     let id = |field: &FieldSpec| Option::<Uuid>::deserialize(*members.get(field.name)?).ok().flatten();
     named.into_iter().filter_map(|(field, target)| Some((field, target, id(field)?))).collect()
 }

@@ -81,7 +81,7 @@ impl Erasure {
     /// # Errors
     /// [`Error::Damaged`]: the value is not that of the key.
     pub fn read(row: &Record) -> Result<Self, Error> {
-        let erasure: Self = serde_json::from_slice(&row.value).map_err(|error| Error::damaged(&row.key, &error))?;
+        let erasure: Self = crate::value::read_json(&row.value).map_err(|error| Error::damaged(&row.key, &error))?;
         if erasure.key() != row.key {
             return Err(Error::damaged_row(&row.key, "it says that it is of another customer"));
         }

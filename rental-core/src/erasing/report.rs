@@ -43,7 +43,7 @@ pub async fn report(
 /// The report with the counts of the task, if it runs, and the invoices that were kept.
 pub(crate) async fn described(store: &dyn Store, erasure: &Erasure, task: Option<&Record>) -> Result<Value, Error> {
     let mut report = serde_json::to_value(erasure).map_err(|error| Error::Internal(error.to_string()))?;
-    let task: Option<Value> = task.and_then(|row| serde_json::from_slice(&row.value).ok());
+    let task: Option<Value> = task.and_then(|row| crate::value::read_json(&row.value).ok());
     if let Some(state) = task.as_ref().and_then(|task| task.get("state")) {
         for count in ["rewritten", "kept", "damaged"] {
             if let Some(value) = state.get(count) {
@@ -63,7 +63,7 @@ async fn invoices(store: &dyn Store, erasure: &Erasure) -> Result<Vec<Value>, Er
     let Some(index) = invoice::SPEC.index_over(&["customer_id"], None) else { return Ok(Vec::new()) };
     let entries = IndexPrefix::new(index.number).with(erasure.customer_id.as_bytes());
     let rows = store.scan(&entries.span(erasure.organization_id, &invoice::SPEC), MOST_INVOICES + 1).await?;
-    let one = |record: Record| match serde_json::from_slice::<Invoice>(&record.value) {
+    let one = |record: Record| match crate::value::read_json::<Invoice>(&record.value) {
         Ok(invoice) => json!({
             "id": invoice.id, "invoice_number": invoice.invoice_number, "status": invoice.status,
             "created_at": invoice.created_at,

@@ -224,7 +224,7 @@ impl Step<'_> {
             event_id: EventId,
         }
         let event = |row: &Scanned| {
-            let of: Option<Of> = serde_json::from_slice(&row.as_ref().ok()?.value).ok();
+            let of: Option<Of> = crate::value::read_json(&row.as_ref().ok()?.value).ok();
             Some(event::key(self.state.organization_id, of?.event_id))
         };
         let keys: Vec<Option<Key>> = rows.iter().map(event).collect();
@@ -284,7 +284,7 @@ impl Step<'_> {
             return Ok(());
         }
         // An event about anything else has other members.
-        let Ok(Event { data }) = serde_json::from_slice::<Event>(&record.value) else { return Ok(()) };
+        let Ok(Event { data }) = crate::value::read_json::<Event>(&record.value) else { return Ok(()) };
         if data.object != customer::SPEC.object || data.id != self.state.customer_id.to_string() {
             return Ok(());
         }

@@ -109,7 +109,7 @@ async fn held(
         // One that was deleted or changed since holds nothing any more.
         let Some(record) = record else { continue };
         let Held { status, end_date } =
-            serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
+            crate::value::read_json(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
         let Some((from, to)) = Date::from_day_number(hold.start).zip(end_date) else { continue };
         // After a swap, the rental holds this vehicle for a part of its days.
         let to = Date::from_day_number(hold.end).map_or(to, |end| to.min(end));

@@ -283,7 +283,7 @@ impl SetBlock<'_> {
             status: BlockStatus,
         }
         let written = write(store, edge, self.taken.organization.id, None, self, (200, &never)).await?;
-        let made: Made = serde_json::from_slice(&written.body).map_err(|error| Error::Internal(error.to_string()))?;
+        let made: Made = crate::value::read_json(&written.body).map_err(|error| Error::Internal(error.to_string()))?;
         Ok((made.id, made.status == BlockStatus::Conflict))
     }
 

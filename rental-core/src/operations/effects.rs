@@ -96,7 +96,7 @@ async fn bills_of(
 ) -> Result<(Option<Text>, Bills), Error> {
     let place = key::record(organization, spec, id);
     let Some(record) = get_one(store, &place).await? else { return Ok((None, Bills::default())) };
-    let of: Billed = serde_json::from_slice(&record.value)
+    let of: Billed = crate::value::read_json(&record.value)
         .map_err(|error| Error::damaged_row(&place, format!("it has no `invoice_ids`: {error}")))?;
     Ok((of.number, bills::read(store, organization, &of.invoice_ids, id).await?))
 }

@@ -89,7 +89,7 @@ pub async fn look_up(
     let place = key::idempotency_record(organization, &idempotency_key.name);
     let Some(record) = get_one(store, &place).await? else { return Ok(Lookup::NotStored(None)) };
     let stored: IdempotencyRecord =
-        serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
+        crate::value::read_json(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
     if stored.kept_at.plus_millis(KEPT_MILLIS) <= now {
         return Ok(Lookup::NotStored(Some(record)));
     }
@@ -209,7 +209,7 @@ async fn removal(
 }
 
 fn is_outdated(record: &Record, now: Timestamp) -> Result<bool, Box<DamagedRow>> {
-    let stored: Result<IdempotencyRecord, _> = serde_json::from_slice(&record.value);
+    let stored: Result<IdempotencyRecord, _> = crate::value::read_json(&record.value);
     let stored = stored.map_err(|error| DamagedRow::new(record.key.clone(), format!("it does not parse: {error}")))?;
     Ok(stored.expires_at() <= now)
 }

@@ -80,7 +80,7 @@ pub(crate) fn made_at(record: &Record) -> Option<Timestamp> {
         created_at: Option<Timestamp>,
         created: Option<i64>,
     }
-    let dated: Dated = serde_json::from_slice(&record.value).ok()?;
+    let dated: Dated = crate::value::read_json(&record.value).ok()?;
     let date = dated.created_at.or_else(|| Some(Timestamp::from_millis(dated.created?.saturating_mul(1000))))?;
     Some(created_at(record.key.id()?, date))
 }

@@ -154,7 +154,7 @@ pub async fn vehicle_calendar(
         // One that was changed or deleted since holds nothing any more.
         let Some(record) = record else { continue };
         let Changed { updated_at, calendar_feed_id } =
-            serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
+            crate::value::read_json(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
         if calendar_feed_id.is_some() && calendar_feed_id == without {
             continue;
         }

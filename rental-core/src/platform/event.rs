@@ -56,7 +56,7 @@ impl Event {
             return Err(Error::Conflict(format!("{name} carries a {object}, not a {}.", T::SPEC.object)));
         }
         let damaged = |error: serde_json::Error| Error::Internal(format!("event {} does not parse: {error}", self.id));
-        let members: Members<'_> = serde_json::from_slice(&self.body).map_err(damaged)?;
+        let members: Members<'_> = crate::value::read_json(&self.body).map_err(damaged)?;
         serde_json::from_str(members.data.get()).map_err(damaged)
     }
 }
@@ -68,7 +68,7 @@ impl Listed for Event {
 
     fn read(record: Record) -> Result<Self, Error> {
         let members: Members<'_> =
-            serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
+            crate::value::read_json(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
         let known = EVENT_TYPES.iter().find(|spec| spec.name == members.r#type);
         let event_type = known
             .ok_or_else(|| Error::Internal(format!("event {} has the unknown type {}", members.id, members.r#type)))?

@@ -73,7 +73,7 @@ pub(super) fn write(error: &Error) -> (u16, Bytes) {
 /// [`Error::Internal`] when the bytes are not from [`write`].
 pub(super) fn read(body: &[u8]) -> Result<Error, Error> {
     let damaged = |why: &str| Error::Internal(format!("a stored response is no error: {why}"));
-    let kept: Kept = serde_json::from_slice(body).map_err(|error| damaged(&error.to_string()))?;
+    let kept: Kept = crate::value::read_json(body).map_err(|error| damaged(&error.to_string()))?;
     Ok(match kept {
         Kept::NotFound { object } => {
             Error::NotFound { object: spec_of(&object).ok_or_else(|| damaged("an unknown resource"))?.object }

@@ -50,7 +50,7 @@ impl<T: Resource> Stored<T> {
     pub(super) fn written(written: Written) -> Result<Self, Error> {
         let Written { body, revision, object, replayed, .. } = written;
         let parsed = || {
-            serde_json::from_slice(&body)
+            crate::value::read_json(&body)
                 .map_err(|error| Error::Internal(format!("a written {} does not parse: {error}", T::SPEC.object)))
         };
         let object = object.and_then(|object| (object as Box<dyn Any>).downcast().ok());

@@ -58,7 +58,7 @@ pub(super) const EVENT: Entry = Entry {
     recorded: None,
     porter: None,
     effects: |key, json| {
-        let event: Typed = serde_json::from_slice(json).map_err(|error| Error::damaged(key, &error))?;
+        let event: Typed = crate::value::read_json(json).map_err(|error| Error::damaged(key, &error))?;
         let entries = event::SPEC.index_prefixes(|_| Some(IndexValue::Text(&event.r#type)));
         Ok(Effects { entries, ..Effects::default() })
     },

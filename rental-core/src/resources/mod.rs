@@ -45,7 +45,6 @@ pub use collection::{Collection, Row, of};
 pub use entry::Entry;
 pub(crate) use entry::Porter;
 pub(crate) use resource::fields;
-pub(crate) use resource::read_json;
 pub use resource::{AnyObject, Object, Resource, Series, parse, to_json};
 pub use rules::{Change, Create, Otherwise, Outcome, Portable, RuleContext, Update};
 pub use share::share_of;

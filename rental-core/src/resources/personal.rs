@@ -131,9 +131,9 @@ pub fn person_in(json: &[u8]) -> Option<CustomerId> {
         #[serde(borrow)]
         data: Named<'a>,
     }
-    let named: Named<'_> = serde_json::from_slice(json).ok()?;
+    let named: Named<'_> = crate::value::read_json(json).ok()?;
     let named = match named.object == event::SPEC.object {
-        true => serde_json::from_slice::<Event<'_>>(json).ok()?.data,
+        true => crate::value::read_json::<Event<'_>>(json).ok()?.data,
         false => named,
     };
     let id = match spec_of(&named.object)?.person()? {

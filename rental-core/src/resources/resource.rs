@@ -206,12 +206,7 @@ impl fmt::Debug for dyn AnyObject {
 /// # Errors
 /// [`Error::Damaged`]: the record does not parse.
 pub fn parse<T: Resource>(key: &Key, value: &[u8]) -> Result<T, Error> {
-    read_json(value).map_err(|error| Error::damaged(key, &error))
-}
-
-/// Parses JSON. Whether all of it is UTF-8 is found out once, which is faster than once for each string.
-pub(crate) fn read_json<T: DeserializeOwned>(value: &[u8]) -> Result<T, serde_json::Error> {
-    std::str::from_utf8(value).map_or_else(|_| serde_json::from_slice(value), serde_json::from_str)
+    crate::value::read_json(value).map_err(|error| Error::damaged(key, &error))
 }
 
 /// Serializes an object for the store. [`parse`] is the inverse.

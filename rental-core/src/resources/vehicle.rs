@@ -2,7 +2,7 @@
 
 use crate::{
     error::Error,
-    resources::{Create, Portable, Resource, RuleContext, Update, event::EventType, fields, read_json},
+    resources::{Create, Portable, Resource, RuleContext, Update, event::EventType, fields},
     schema::{
         Ask, BY_UPDATE, CREATED_AT, CURRENCY, Effects, Facts, Fields, Grounds, IndexPrefix, Kind, LookUpSpec, Names,
         ResourceSpec, UPDATED_AT, field, filter, filter_by, id, index, look_up, object, ordered_index,
@@ -150,7 +150,7 @@ impl NamedVehicle {
     /// # Errors
     /// [`Error::Damaged`]: the record does not parse.
     pub(crate) fn read(record: &Record) -> Result<Self, Error> {
-        read_json(&record.value).map_err(|error| Error::damaged(&record.key, &error))
+        crate::value::read_json(&record.value).map_err(|error| Error::damaged(&record.key, &error))
     }
 
     /// The transponder, the plate and the state of the plate.

@@ -38,6 +38,6 @@ impl ImportedFeed {
     /// # Errors
     /// [`Error::Damaged`]: the value is not one of a calendar feed.
     pub fn read(row: &Record) -> Result<Self, Error> {
-        serde_json::from_slice(&row.value).map_err(|error| Error::damaged(&row.key, &error))
+        crate::value::read_json(&row.value).map_err(|error| Error::damaged(&row.key, &error))
     }
 }

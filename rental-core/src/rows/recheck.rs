@@ -94,7 +94,7 @@ impl Recheck {
     /// # Errors
     /// [`Error::Damaged`]: the value is not one of [`Recheck::value`].
     pub fn read(row: &Record) -> Result<Self, Error> {
-        serde_json::from_slice(&row.value).map_err(|error| Error::damaged(&row.key, &error))
+        crate::value::read_json(&row.value).map_err(|error| Error::damaged(&row.key, &error))
     }
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn put(batch: &mut Batch, key: Key, revision: Revision, value: Bytes)
         batch.writes.push(Write::Put(key, revision, value, Prior::Any));
         return;
     };
-    let from = |value: &Bytes| serde_json::from_slice::<Recheck>(value).map_or(0, |mark| mark.from);
+    let from = |value: &Bytes| crate::value::read_json::<Recheck>(value).map_or(0, |mark| mark.from);
     *present = Recheck::from(from(present).min(from(&value))).value();
 }
 

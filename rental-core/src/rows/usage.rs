@@ -44,5 +44,5 @@ pub struct Recount {
 /// # Errors
 /// [`Error::Damaged`]: the value is another one.
 pub fn read<T: DeserializeOwned>(row: &Record) -> Result<T, Error> {
-    serde_json::from_slice(&row.value).map_err(|error| Error::damaged(&row.key, &error))
+    crate::value::read_json(&row.value).map_err(|error| Error::damaged(&row.key, &error))
 }

@@ -83,7 +83,7 @@ impl VehicleFeed {
     /// # Errors
     /// [`Error::Damaged`]: the value is not one of [`VehicleFeed::value`].
     pub fn read(row: &Record) -> Result<Self, Error> {
-        serde_json::from_slice(&row.value).map_err(|error| Error::damaged(&row.key, &error))
+        crate::value::read_json(&row.value).map_err(|error| Error::damaged(&row.key, &error))
     }
 
     /// Whether this is the token of the feed. Compares in constant time.

@@ -390,7 +390,7 @@ fn is_about(record: &Record, organization: OrganizationId) -> bool {
         #[serde(default)]
         organization_id: Option<Uuid>,
     }
-    let stored: Option<IdempotencyRecord> = serde_json::from_slice(&record.value).ok();
+    let stored: Option<IdempotencyRecord> = crate::value::read_json(&record.value).ok();
     let body: Body = stored.and_then(|stored| serde_json::from_str(stored.body.get()).ok()).unwrap_or_default();
     let object = body.object.as_deref().unwrap_or_default();
     let itself = object == organization::SPEC.object && body.id == Some(organization.uuid());

@@ -64,7 +64,7 @@ fn list(items: impl Iterator<Item = String>) -> String {
 impl Billed {
     /// Adds what an invoice bills, or what a credit note credits. Anything else, and a void invoice, adds nothing.
     pub fn add(&mut self, json: &[u8]) {
-        let Ok(invoice) = serde_json::from_slice::<Invoice>(json) else { return };
+        let Ok(invoice) = crate::value::read_json::<Invoice>(json) else { return };
         if let ("credit_note", Some(credited)) = (invoice.object.as_str(), invoice.invoice_id) {
             let (notes, sum) = self.notes.entry(credited).or_default();
             notes.push(invoice.id);

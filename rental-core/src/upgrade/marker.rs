@@ -107,6 +107,6 @@ impl Marker {
     /// # Errors
     /// A sentence for the operator: the row is no marker.
     pub(super) fn read(record: &Record) -> Result<Self, String> {
-        serde_json::from_slice(&record.value).map_err(|error| format!("{}: {error}", in_words(&marks::upgrade())))
+        crate::value::read_json(&record.value).map_err(|error| format!("{}: {error}", in_words(&marks::upgrade())))
     }
 }

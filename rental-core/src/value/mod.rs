@@ -10,6 +10,7 @@ mod field;
 mod fields;
 mod holder;
 mod id;
+mod json;
 pub mod kinds;
 pub(crate) mod members;
 mod money;
@@ -36,6 +37,7 @@ pub use fields::{FromFields, Next};
 pub(crate) use fields::{objects, read};
 pub use holder::Holder;
 pub use id::{Id, IdType, id};
+pub use json::read_json;
 pub use kinds::{
     ApiKeyId, AssignmentsId, AuditEntryId, BlockId, CalendarFeedId, CreditNoteId, CustomerId, DeliveryId, EndpointId,
     EventId, InvoiceId, LeadId, OperatorId, OrganizationId, RentalId, ServerId, TaskId, TollId, VehicleId, ViolationId,

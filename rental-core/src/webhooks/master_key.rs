@@ -86,7 +86,7 @@ impl Stored {
 }
 
 fn parse(record: Record) -> Result<(InUse, Revision), Box<DamagedRow>> {
-    let in_use = serde_json::from_slice(&record.value);
+    let in_use = crate::value::read_json(&record.value);
     in_use
         .map(|in_use| (in_use, record.revision))
         .map_err(|error| DamagedRow::new(record.key, format!("it does not parse: {error}")))
@@ -178,7 +178,7 @@ fn address(row: &Record) -> Option<(FeedPlace, SealedSecret)> {
 }
 
 fn read(record: &Record) -> Result<(EndpointId, Sealed), Box<DamagedRow>> {
-    let sealed = serde_json::from_slice(&record.value);
+    let sealed = crate::value::read_json(&record.value);
     let sealed = sealed.map_err(|error| DamagedRow::new(record.key.clone(), format!("it does not parse: {error}")))?;
     let endpoint = record.key.id().ok_or_else(|| DamagedRow::new(record.key.clone(), "it names no endpoint"))?;
     Ok((EndpointId::from_uuid(endpoint), sealed))

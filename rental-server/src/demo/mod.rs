@@ -164,7 +164,7 @@ impl Seed<'_> {
         let render = |_: &Error| (500, Bytes::new());
         let (store, organization) = (self.app.store(), self.organization.id);
         let written = operations::write(store, edge, organization, None, intent, (200, &render)).await?;
-        serde_json::from_slice(&written.body).map_err(|error| Error::Internal(error.to_string()))
+        rental_core::value::read_json(&written.body).map_err(|error| Error::Internal(error.to_string()))
     }
 }
 

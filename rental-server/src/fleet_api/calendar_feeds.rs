@@ -139,7 +139,7 @@ fn note(app: &App, organization: &Organization, reply: &Reply) {
         id: CalendarFeedId,
     }
     if app.hooks.settings.send
-        && let Ok(Changed { id }) = serde_json::from_slice(&reply.body)
+        && let Ok(Changed { id }) = rental_core::value::read_json(&reply.body)
     {
         app.changed_feeds.note((organization.id, id));
     }

@@ -166,7 +166,7 @@ impl Audit<'_> {
                 Ok(None) => return Err(format!("it bills {}, which is not there", in_words(&place))),
                 Err(_) => continue,
             };
-            let billed: Result<Billed, _> = serde_json::from_slice(&record.value);
+            let billed: Result<Billed, _> = crate::value::read_json(&record.value);
             if billed.is_ok_and(|billed| !billed.invoice_ids.contains(&invoice.id.uuid())) {
                 return Err(format!("it bills {}, which does not list it", in_words(&record.key)));
             }
@@ -202,7 +202,7 @@ pub(in crate::check) fn is_itself(spec: &ResourceSpec, id: Uuid, json: &[u8]) ->
         id: Uuid,
         object: String,
     }
-    let any: Any = serde_json::from_slice(json).map_err(|error| format!("it does not parse: {error}"))?;
+    let any: Any = crate::value::read_json(json).map_err(|error| format!("it does not parse: {error}"))?;
     if any.id == id && any.object == spec.object {
         return Ok(());
     }

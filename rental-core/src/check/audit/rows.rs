@@ -79,7 +79,7 @@ impl Audit<'_> {
 
     pub(super) fn idempotency_record(&mut self, organization: OrganizationId, name: &str, row: &Record) -> RowCheck {
         let stored: IdempotencyRecord =
-            serde_json::from_slice(&row.value).map_err(|error| format!("it does not parse: {error}"))?;
+            crate::value::read_json(&row.value).map_err(|error| format!("it does not parse: {error}"))?;
         self.organization_exists(organization)?;
         self.must_exist(&key::idempotency_expiry(stored.expires_at().millis(), organization, name))
     }
@@ -123,7 +123,7 @@ impl Audit<'_> {
     }
 
     pub(super) fn master_key(&mut self, row: &Record) -> RowCheck {
-        let in_use = serde_json::from_slice(&row.value).map_err(|error| format!("it does not parse: {error}"))?;
+        let in_use = crate::value::read_json(&row.value).map_err(|error| format!("it does not parse: {error}"))?;
         self.report.master_key.in_use = Some(in_use);
         Ok(())
     }
@@ -131,7 +131,7 @@ impl Audit<'_> {
     /// Counts the endpoints whose newest secret only another master key opens. The row of the master key comes before.
     pub(super) fn secrets(&mut self, endpoint: EndpointId, row: &Record) -> RowCheck {
         let sealed: Sealed =
-            serde_json::from_slice(&row.value).map_err(|error| format!("they do not parse: {error}"))?;
+            crate::value::read_json(&row.value).map_err(|error| format!("they do not parse: {error}"))?;
         let keys = &mut self.report.master_key;
         if sealed.0.is_empty() {
             // A repair of the store leaves this when the secrets were lost.

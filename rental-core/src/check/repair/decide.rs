@@ -321,7 +321,7 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         }
         if resource == event::SPEC.tag
             && self.lost_outbox.remove(&id)
-            && let Ok(kind) = serde_json::from_slice::<Kind>(&record.value)
+            && let Ok(kind) = crate::value::read_json::<Kind>(&record.value)
         {
             let value = outbox::value(organization, &kind.r#type);
             self.view.put(
@@ -441,7 +441,7 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         sound: Option<&Record>,
         why: &str,
     ) -> bool {
-        let stored = sound.and_then(|row| serde_json::from_slice::<IdempotencyRecord>(&row.value).ok());
+        let stored = sound.and_then(|row| crate::value::read_json::<IdempotencyRecord>(&row.value).ok());
         let Some(stored) = stored else {
             self.view.remove(key, why);
             return true;

@@ -244,7 +244,7 @@ fn mentioned(record: &Record) -> Vec<Key> {
         }
         Some(Row::Hold { organization, holder, .. }) => vec![key::holder(organization, holder)],
         Some(Row::IdempotencyRecord { organization, name }) => {
-            let stored: Option<IdempotencyRecord> = serde_json::from_slice(&record.value).ok();
+            let stored: Option<IdempotencyRecord> = crate::value::read_json(&record.value).ok();
             let expiry = stored.map(|stored| key::idempotency_expiry(stored.expires_at().millis(), organization, name));
             expiry.into_iter().collect()
         }

@@ -77,6 +77,6 @@ pub(super) fn names_in(line: &ParsedLine) -> Option<(CustomerId, Vec<String>)> {
     if line.resource.spec.tag != customer::SPEC.tag {
         return None;
     }
-    let customer: Customer = serde_json::from_slice(&line.object).ok()?;
+    let customer: Customer = crate::value::read_json(&line.object).ok()?;
     Some((customer.id, names_of(&customer))).filter(|(_, names)| !names.is_empty())
 }

@@ -68,7 +68,7 @@ impl Range {
     /// The record lacks the field of the list: the store is damaged.
     pub(super) fn cursor(&self, spec: &ResourceSpec, record: &Record) -> Result<String, Error> {
         let members: HashMap<&str, &RawValue> =
-            serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
+            crate::value::read_json(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
         let text = members.get(self.field).and_then(|raw| serde_json::from_str::<&str>(raw.get()).ok());
         let place = text.and_then(|text| place_of(text, self.field, spec));
         let whole = place.zip(record.key.id()).zip(spec.index_over(&[], Some(self.field)));

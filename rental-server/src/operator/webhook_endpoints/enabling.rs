@@ -92,7 +92,7 @@ async fn enable(request: Request<'_, Operator>) -> Handled {
 
 /// The ids of the endpoints that a reply lists.
 fn ids_in(body: &[u8]) -> Vec<EndpointId> {
-    let object: Value = serde_json::from_slice(body).unwrap_or_default();
+    let object: Value = rental_core::value::read_json(body).unwrap_or_default();
     let rows = object["enabled"].as_array().map_or(&[][..], Vec::as_slice);
     rows.iter().filter_map(|row| EndpointId::parse(row["id"].as_str()?)).collect()
 }

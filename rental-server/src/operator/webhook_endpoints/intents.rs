@@ -182,7 +182,7 @@ impl Intent for Rotate<'_> {
             let stored = get_one(store, &place).await?;
             let stored = stored.ok_or_else(|| Error::Internal("an endpoint has no secrets".into()))?;
             let mut sealed: Sealed =
-                serde_json::from_slice(&stored.value).map_err(|error| Error::damaged(&place, &error))?;
+                rental_core::value::read_json(&stored.value).map_err(|error| Error::damaged(&place, &error))?;
             let end = edge.now().plus_millis(self.seconds * 1000);
             let (keys, mut batch) = (self.hooks.keys.ring(), Batch::default());
             let new = self.fresh.seal(store, &keys, endpoint.id, &mut batch).await?;
