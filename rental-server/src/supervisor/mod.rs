@@ -20,11 +20,14 @@ use prometheus_client::{
 use std::{
     collections::{BTreeMap, VecDeque},
     future::Future,
-    pin::pin,
+    pin::{Pin, pin},
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 use tokio::{sync::watch, task::JoinHandle};
+
+/// Begins the work of a task, each time that it is started.
+type Work = Box<dyn Fn() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
 /// When tasks are started again, and when their deaths become a failure of the server.
 #[derive(Clone, Copy, Debug)]
@@ -87,8 +90,13 @@ impl Supervisor {
         work: impl Fn() -> F + Send + Sync + 'static,
     ) -> JoinHandle<()>
     where
-        F: Future<Output = ()> + Send,
+        F: Future<Output = ()> + Send + 'static,
     {
+        self.start_boxed(name, Box::new(move || Box::pin(work())))
+    }
+
+    /// The same for any task: compiled once.
+    fn start_boxed(self: &Arc<Self>, name: &'static str, work: Work) -> JoinHandle<()> {
         let supervisor = Arc::clone(self);
         supervisor.note(name, |task, now| task.started(now));
         tokio::spawn(async move {
