@@ -69,7 +69,7 @@ impl Source for InFile {
     fn has_room(&mut self) -> bool {
         let probe = || {
             let mut file = tempfile::tempfile_in(file::directory_of(&self.path))?;
-            file.write_all(&[1; PROBE])?;
+            file.write_all(&vec![1; PROBE])?;
             file.sync_data()
         };
         probe().is_ok()
