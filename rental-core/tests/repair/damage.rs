@@ -144,7 +144,7 @@ fn judge(damaged: &Key, made: &Plan, after: &Rows) {
 /// Whether attachments rest on a row.
 fn is_ground(key: &Key) -> bool {
     let Some(Row::Record { resource, .. }) = Row::decode(key) else { return false };
-    let grounds = [rental::SPEC, assignment::SPEC, vehicle::SPEC, customer::SPEC, toll::SPEC].map(|spec| spec.tag);
+    let grounds = [&rental::SPEC, &assignment::SPEC, &vehicle::SPEC, &customer::SPEC, &toll::SPEC].map(|spec| spec.tag);
     grounds.contains(&resource)
 }
 

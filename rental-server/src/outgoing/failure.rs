@@ -6,7 +6,7 @@ use std::{error::Error as StdError, fmt, io};
 
 /// Why a name has no address that may be used.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Refusal(pub(super) Failure);
+pub(crate) struct Refusal(pub(super) Failure);
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -83,7 +83,7 @@ fn dying(supervisor: &Arc<Supervisor>, deaths: usize, panics: bool) -> impl Fn()
     }
 }
 
-type BoxedWork = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
+type BoxedWork = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Waits until this holds. A test that waits in vain fails.
 async fn until(mut holds: impl FnMut() -> bool) {

@@ -24,7 +24,6 @@ use hyper::{
 use prometheus_client::{metrics::counter::Counter, registry::Registry};
 use std::{
     error::Error,
-    iter,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -203,6 +202,9 @@ impl Export {
     }
 }
 
-fn first_cause(error: &dyn Error) -> String {
-    iter::successors(Some(error), |error| error.source()).last().map(ToString::to_string).unwrap_or_default()
+fn first_cause(mut error: &dyn Error) -> String {
+    while let Some(cause) = error.source() {
+        error = cause;
+    }
+    error.to_string()
 }
