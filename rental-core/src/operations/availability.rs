@@ -182,7 +182,8 @@ fn can_be_rented(record: &Record) -> Result<bool, Error> {
     struct Status {
         status: VehicleStatus,
     }
-    let vehicle: Status = crate::value::read_json(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
+    let vehicle: Status =
+        crate::value::read_json(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
     Ok(!matches!(vehicle.status, VehicleStatus::Maintenance | VehicleStatus::Unavailable))
 }
 

@@ -118,6 +118,7 @@ pub(super) fn event_of(record: &Record) -> Result<(EventId, String), Error> {
         id: EventId,
         r#type: String,
     }
-    let head: Head = rental_core::value::read_json(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
+    let head: Head =
+        rental_core::value::read_json(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
     Ok((head.id, head.r#type))
 }

@@ -115,7 +115,9 @@ pub(super) async fn load(hooks: &Hooks, id: EndpointId) -> Result<Option<Target>
     let endpoint: WebhookEndpoint = parse(&record.key, &record.value)?;
     let url = url::parse(&endpoint.url).map_err(|rule| Error::Internal(format!("the URL of endpoint {id} {rule}")))?;
     let sealed: Sealed = match secrets {
-        Some(record) => rental_core::value::read_json(&record.value).map_err(|error| Error::damaged(&record.key, &error))?,
+        Some(record) => {
+            rental_core::value::read_json(&record.value).map_err(|error| Error::damaged(&record.key, &error))?
+        }
         None => Sealed::default(),
     };
     let secrets = hooks.keys.ring().open_all(id, &sealed).map_err(Error::Internal)?;

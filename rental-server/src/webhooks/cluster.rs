@@ -164,7 +164,9 @@ impl Round {
 pub(crate) async fn servers_without_key(hooks: &Hooks, name: &Fingerprint) -> Result<usize, Error> {
     let Some(ownership) = &hooks.ownership else { return Ok(0) };
     let own = key::heartbeat(ownership.server);
-    let has = |row: &Record| rental_core::value::read_json::<Vec<Fingerprint>>(&row.value).is_ok_and(|all| all.contains(name));
+    let has = |row: &Record| {
+        rental_core::value::read_json::<Vec<Fingerprint>>(&row.value).is_ok_and(|all| all.contains(name))
+    };
     Ok(all(hooks, key::heartbeats()).await?.iter().filter(|row| row.key != own && !has(row)).count())
 }
 

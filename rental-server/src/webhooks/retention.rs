@@ -299,7 +299,8 @@ fn remove(
     spec: &'static ResourceSpec,
     record: Record,
 ) -> Result<(), Error> {
-    let object: Value = rental_core::value::read_json(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
+    let object: Value =
+        rental_core::value::read_json(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
     let id = record.key.id().ok_or_else(|| Error::Internal("a record's key has no id".into()))?;
     let value = |field: &str| IndexValue::parse(spec.field(field)?.kind, object[field].as_str()?);
     spec.index_keys(organization, id, value).into_iter().for_each(|entry| batch.delete(entry));

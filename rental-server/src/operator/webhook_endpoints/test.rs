@@ -80,7 +80,8 @@ async fn test(request: Request<'_, Operator>) -> Handled {
 async fn secrets(hooks: &Hooks, id: EndpointId, now: Timestamp) -> Result<Vec<String>, Error> {
     let place = [key::secrets(id)];
     let Some(record) = hooks.store().get(&place).await?.pop().flatten() else { return Ok(Vec::new()) };
-    let sealed: Sealed = rental_core::value::read_json(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
+    let sealed: Sealed =
+        rental_core::value::read_json(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
     let open = hooks.keys.ring().open_all(id, &sealed).map_err(|_| {
         Error::Conflict(
             "The secret of this endpoint was sealed with another master key. Start the server with that key, or \
