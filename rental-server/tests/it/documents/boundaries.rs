@@ -137,7 +137,7 @@ fn the_supervisor_starts_the_background_tasks() {
         &[
             "supervisor/",
             "http/",
-            "main.rs",
+            "lib.rs",
             "service_manager.rs",
             "upgrade.rs",
             "webhooks/lanes.rs",

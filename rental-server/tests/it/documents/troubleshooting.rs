@@ -9,7 +9,7 @@ const END: &str = "\n<!-- End of the table. -->";
 
 /// Files whose errors end the start of the server.
 const STARTUP: [&str; 12] = [
-    "rental-server/src/main.rs",
+    "rental-server/src/lib.rs",
     "rental-server/src/secrets.rs",
     "rental-server/src/master_key.rs",
     "rental-server/src/healthcheck.rs",
