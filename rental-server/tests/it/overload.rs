@@ -216,7 +216,8 @@ fn floods_of_unknown_keys_take_bounded_memory_and_other_addresses_are_served() {
         assert_eq!(theirs.served.len(), 0, "{what}");
         println!("{what}: {} unauthorized", theirs.failed);
     }
-    let grown = kilobytes(&server, "VmHWM:") - before;
+    // The kernel's counts are approximate: a later one can be a little less.
+    let grown = kilobytes(&server, "VmHWM:").saturating_sub(before);
     println!("{grown} kB more for {} addresses", 2 * KEYS + 1);
     assert!(grown < 16 << 10, "{grown} kB for {} addresses and keys", 2 * KEYS);
     assert!(server.log().lines().count() < 500, "a line for each failure");

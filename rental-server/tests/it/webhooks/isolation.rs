@@ -64,5 +64,5 @@ fn waiting_for_a_hanging_endpoint_is_one_long_sleep() {
     let before = naps(&server);
     receiver.wait_until("the second to be given up", given_up(2));
     let spent = naps(&server) - before;
-    assert!(spent < 200, "the server woke up {spent} times while it waited for one answer");
+    assert!(spent < 400, "the server woke up {spent} times while it waited for one answer");
 }
