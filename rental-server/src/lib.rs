@@ -90,10 +90,6 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
-/// A sixth of the processor time of a POST is glibc's.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Most open connections of `--operator-listen`.
 const OPERATOR_CONNECTIONS: usize = 256;
 /// How long the exit waits for threads that are at work when everything has stopped and the store is closed.

@@ -19,7 +19,7 @@ use crate::outgoing::{
 use http_body_util::Full;
 use hyper::{
     Method, Request, Uri,
-    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue},
+    header::{CONTENT_TYPE, HeaderMap, HeaderValue},
 };
 use prometheus_client::{metrics::counter::Counter, registry::Registry};
 use std::{
@@ -164,7 +164,6 @@ impl Export {
         let traces = Uri::try_from(traces.as_str()).map_err(|error| format!("cannot use --otlp-endpoint: {error}"))?;
         let mut headers = collector.headers.clone();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
-        headers.entry(ACCEPT).or_insert(HeaderValue::from_static("*/*"));
         let (sender, queue) = channel(QUEUE);
         Ok(Self {
             client,
