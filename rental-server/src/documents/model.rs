@@ -22,7 +22,8 @@ use std::{borrow::Cow, collections::HashMap};
 /// The objects of which an invoice is made.
 pub(crate) struct Source<'a> {
     pub(crate) organization: &'a Organization,
-    pub(crate) customer: &'a Customer,
+    /// `None` when its record is lost.
+    pub(crate) customer: Option<&'a Customer>,
     pub(crate) invoice: &'a Invoice,
     /// The rentals that it names, each with its vehicle.
     pub(crate) rentals: &'a HashMap<RentalId, (Rental, Option<Vehicle>)>,
@@ -192,10 +193,11 @@ impl Document {
 }
 
 /// The lines below "Bill to": the customer as the invoice was issued, or today's for an invoice of before.
-fn buyer(customer: &Customer, invoice: &Invoice) -> Vec<String> {
-    let (name, address, email, phone) = match &invoice.buyer_name {
-        Some(name) => (name, &invoice.buyer_address, &invoice.buyer_email, &invoice.buyer_phone),
-        None => (&customer.full_name, &customer.address, &customer.email, &customer.phone),
+fn buyer(customer: Option<&Customer>, invoice: &Invoice) -> Vec<String> {
+    let (name, address, email, phone) = match (&invoice.buyer_name, customer) {
+        (Some(name), _) => (name, &invoice.buyer_address, &invoice.buyer_email, &invoice.buyer_phone),
+        (None, Some(customer)) => (&customer.full_name, &customer.address, &customer.email, &customer.phone),
+        (None, None) => return Vec::new(),
     };
     let mut all = vec![name.to_string()];
     all.extend(address.as_deref().map(lines).unwrap_or_default());
@@ -275,8 +277,9 @@ fn words_in_language(rest: &str, line: &Line, language: InvoiceLanguage) -> Stri
 }
 
 /// The language that the customer chose if an invoice can be in it, otherwise that of the organization.
-fn language_for(customer: &Customer, organization: &Organization) -> InvoiceLanguage {
-    let chosen = customer.preferred_language.split('-').next().filter(|_| customer.language_chosen);
+fn language_for(customer: Option<&Customer>, organization: &Organization) -> InvoiceLanguage {
+    let customer = customer.filter(|customer| customer.language_chosen);
+    let chosen = customer.and_then(|customer| customer.preferred_language.split('-').next());
     chosen.and_then(InvoiceLanguage::parse).unwrap_or(organization.invoice_language)
 }
 

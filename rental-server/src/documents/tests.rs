@@ -82,7 +82,7 @@ fn rentals() -> HashMap<RentalId, (Rental, Option<Vehicle>)> {
 }
 
 fn document(organization: &Organization, customer: &Customer, invoice: &Invoice, preferred: Preferences) -> Document {
-    Document::of(Source { organization, customer, invoice, rentals: &rentals(), logo: None }, preferred)
+    Document::of(Source { organization, customer: Some(customer), invoice, rentals: &rentals(), logo: None }, preferred)
 }
 
 /// The document of an invoice with one line, for a buyer with this name.
@@ -189,7 +189,7 @@ fn a_credit_note_has_a_subtotal_when_its_tax_is_added() {
         let (organization, customer, rentals) = (organization(json!({})), customer("Ada", "en"), rentals());
         let source = Source {
             organization: &organization,
-            customer: &customer,
+            customer: Some(&customer),
             invoice: &invoice,
             rentals: &rentals,
             logo: None,
@@ -414,7 +414,7 @@ fn a_logo_is_drawn_on_both_documents() {
     let (organization, customer) = (organization(json!({})), customer("Ada", "en"));
     let logo = Some(Logo::decode(png(300, 100, png::ColorType::Rgb)).unwrap());
     let source =
-        Source { organization: &organization, customer: &customer, invoice: &invoice, rentals: &rentals(), logo };
+        Source { organization: &organization, customer: Some(&customer), invoice: &invoice, rentals: &rentals(), logo };
     let document = Document::of(source, Preferences::default());
     has(&text_of(&document), &["Sunrise Rentals LLC"]);
     has(&poppler("pdfimages", &["-list"], &pdf::file(&document).unwrap().bytes), &["300   100"]);

@@ -28,7 +28,7 @@ use rental_core::{
     resources::{
         Resource,
         credit_note::CreditNote,
-        customer::{self, Customer},
+        customer::Customer,
         invoice::{self, Invoice, Settlement},
         organization::{InvoiceLanguage, Organization, PaperSize},
         parse,
@@ -180,16 +180,20 @@ pub(super) async fn document_of(
     let organization = organization.clone();
     let record = operations::get(store, organization.id, &invoice::SPEC, id).await?;
     let invoice: Invoice = parse(&record.key, &record.value)?;
-    let billed = invoice.customer_id.to_string();
-    let record = operations::get(store, organization.id, &customer::SPEC, &billed).await?;
-    let customer: Customer = parse(&record.key, &record.value)?;
+    let record = get_one(store, &Customer::key(organization.id, invoice.customer_id)).await?;
+    let customer = record.map(|record| parse::<Customer>(&record.key, &record.value)).transpose()?;
     let rentals = rentals(store, &organization, &invoice).await?;
     let logo = get_one(store, &key::logo(organization.id)).await?.map(|row| row.value);
     let made = made(move || {
         // A logo that cannot be drawn any more is left out: the invoice matters more.
         let logo = logo.and_then(|png| Logo::decode(png).ok());
-        let source =
-            Source { organization: &organization, customer: &customer, invoice: &invoice, rentals: &rentals, logo };
+        let source = Source {
+            organization: &organization,
+            customer: customer.as_ref(),
+            invoice: &invoice,
+            rentals: &rentals,
+            logo,
+        };
         Ok(match &note {
             Some(note) => Document::of_credit(note, source, preferred),
             None => Document::of(source, preferred),
