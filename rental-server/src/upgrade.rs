@@ -85,7 +85,11 @@ pub(crate) async fn before_serving(
     }
     let first = Progress { status: "upgrading", from, to: SCHEMA_VERSION, phase: "counting", ..Progress::default() };
     let progress = watch::Sender::new(first);
-    tracing::info!(from, to = SCHEMA_VERSION, begun, "the store has an older schema version and is upgraded");
+    let why = match from {
+        SCHEMA_VERSION => "a repair of the store was interrupted, and its walk through the records goes on",
+        _ => "the store has an older schema version and is upgraded",
+    };
+    tracing::info!(from, to = SCHEMA_VERSION, begun, "{why}");
     let mut tasks = JoinSet::new();
     let upgraded = async {
         let store = check_pages(store, place, config, &progress).await?;

@@ -1,22 +1,28 @@
-//! Computes the rows that the present program writes for a record: derived rows, and the claims that an object of an older
-//! version may lack.
+//! Computes the rows that the present program writes for a record: derived rows, and other rows without which the object would be
+//! out of reach or in the way.
 
 use crate::{
     check::effects_of,
+    erasing::Erasure,
     error::Error,
     resources::{
+        calendar_feed,
+        customer::{self, Customer},
+        delivery::{self, Delivery, DeliveryStatus},
         organization::SYSTEM,
-        parse,
+        parse, series_of, to_json,
         webhook_endpoint::{self, WebhookEndpoint},
     },
     rows::{
         Tag,
+        calendar_feed::ImportedFeed,
         claim::{claim_value, identity_key},
         key,
     },
     schema::ResourceSpec,
     store::{Key, Revision},
-    value::OrganizationId,
+    value::{Id, OrganizationId, Timestamp},
+    webhooks::fan_out::{FRESH, RETRY},
 };
 use bytes::Bytes;
 use uuid::Uuid;
@@ -26,8 +32,10 @@ use uuid::Uuid;
 pub(super) struct Rows {
     /// Index entries, look-ups and holds. The store must contain exactly these.
     pub(super) derived: Vec<(Key, Bytes)>,
-    /// Claims. Existing ones are kept, because they cannot all be computed from records.
+    /// Claims, due rows, and what stands for lost secrets. Existing ones are kept, because records do not tell all of them.
     pub(super) state: Vec<(Key, Revision, Bytes)>,
+    /// The counter of a numbered object, and its number.
+    pub(super) number: Option<(&'static str, u64)>,
 }
 
 /// The kinds of derived rows. A sweep removes those that belong to no record.
@@ -52,14 +60,39 @@ pub(super) fn rows(
     rows.derived.extend(effects.holds.iter().map(|hold| (hold.key(organization), hold.value())));
     rows.derived.sort_unstable();
     rows.derived.dedup();
+    rows.number = series_of(spec).and_then(|series| Some((series.counter, series.number_of(json)?)));
     if let Some(identity) = &effects.identity {
         let value = claim_value(id, effects.charge.and_then(|charge| charge.amount));
         rows.state.push((identity_key(organization, spec, identity), 1, value));
     }
-    if spec.tag == webhook_endpoint::SPEC.tag && organization == SYSTEM {
-        let endpoint: WebhookEndpoint = parse(&place, json)?;
-        rows.state.push((key::subscribed(endpoint.organization_id), 1, Bytes::new()));
-    }
+    let state = match spec.tag {
+        tag if tag == webhook_endpoint::SPEC.tag && organization == SYSTEM => {
+            let endpoint: WebhookEndpoint = parse(&place, json)?;
+            // Secrets that were lost: nothing is sent until the operator rotates them.
+            rows.state.push((key::secrets(endpoint.id), 1, Bytes::from_static(b"[]")));
+            Some((key::subscribed(endpoint.organization_id), 1, Bytes::new()))
+        }
+        // An address that was lost.
+        tag if tag == calendar_feed::SPEC.tag => {
+            let feed = ImportedFeed::new(None, Timestamp::from_millis(0));
+            Some((key::calendar_feed(organization, Id::from_uuid(id)), 1, to_json(&feed)?))
+        }
+        tag if tag == delivery::SPEC.tag => {
+            let delivery: Delivery = parse(&place, json)?;
+            let class = if delivery.attempts == 0 { FRESH } else { RETRY };
+            let due = delivery.next_attempt_at.filter(|_| delivery.status == DeliveryStatus::Pending);
+            due.map(|at| key::due(delivery.endpoint_id, class, at.millis(), delivery.id))
+                .map(|due| (due, 0, Bytes::copy_from_slice(organization.as_bytes())))
+        }
+        // Its report is lost. The next server erases again what is left.
+        tag if tag == customer::SPEC.tag => {
+            let customer: Customer = parse(&place, json)?;
+            let erasure = customer.erased_at.map(|at| Erasure::new(organization, customer.id, at));
+            erasure.map(|erasure| to_json(&erasure).map(|value| (erasure.key(), 1, value))).transpose()?
+        }
+        _ => None,
+    };
+    rows.state.extend(state);
     Ok(rows)
 }
 

@@ -34,6 +34,8 @@ pub struct Marker {
     pub swept: Option<OrganizationId>,
     /// The number of derived rows of the present organization, by the prefix of their keys in hex.
     pub expected: BTreeMap<String, u64>,
+    /// The highest numbers of invoices and credit notes of the present organization, by the name of their counter.
+    pub numbers: BTreeMap<String, u64>,
     /// The prefixes, in hex, whose number of rows differs from the expected one. The sweep reads their rows.
     pub stale: Vec<String>,
     /// The key at which the sweep of the first stale prefix continues, in hex.
@@ -73,6 +75,7 @@ impl Marker {
             organization: None,
             swept: None,
             expected: BTreeMap::new(),
+            numbers: BTreeMap::new(),
             stale: Vec::new(),
             resume_at: None,
             damage_here: false,

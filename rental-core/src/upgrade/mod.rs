@@ -9,8 +9,11 @@
 //!    parsed with the present struct, and its derived rows are written. A changed record gets a new revision; `updated_at`
 //!    stays and no event is sent. A damaged record, or one that does not parse, stays unchanged and is counted.
 //! 2. **Sweep.** After the records of an organization, derived rows that belong to no record are removed. They are counted
-//!    first: a prefix with the expected number of rows is not read again.
+//!    first: a prefix with the expected number of rows is not read again. Counters of numbers and calendars of vehicles are raised to
+//!    what the records say.
 //! 3. The last batch removes the marker.
+//!
+//! A repair of a store is an upgrade from the present version to itself ([`Upgrade::again`]).
 //!
 //! Every batch checks the revision of the marker, and the last batch of a window advances it. After a crash the upgrade
 //! continues from the marker and skips rows that are already written. If two servers upgrade at the same time, one of them

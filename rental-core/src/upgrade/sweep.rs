@@ -1,4 +1,5 @@
-//! The sweep: removes derived rows of an organization that belong to none of its records.
+//! The sweep: removes derived rows of an organization that belong to none of its records, and raises what is at least as high as
+//! its records say: the counters of its numbers, and the calendars of its vehicles.
 
 use super::{
     derive,
@@ -9,10 +10,12 @@ use super::{
 };
 use crate::{
     resources::spec_of_tag,
-    rows::{Tag, key},
-    store::{Key, Order, Pages, Record, Scanned, Span, Store as _, after, get_each, key_of, move_behind},
+    rows::{Row, Tag, key},
+    schema::Hold,
+    store::{Key, Order, Pages, Prior, Record, Scanned, Span, Store, after, get_each, key_of, move_behind},
     value::OrganizationId,
 };
+use bytes::Bytes;
 use std::collections::BTreeMap;
 
 /// Rows in one scan.
@@ -22,7 +25,8 @@ impl Upgrade<'_> {
     /// Adds the next removals to the window; returns true at the end of the last sweep.
     pub(super) async fn sweep(&mut self, window: &mut Window) -> Result<bool, UpgradeError> {
         if self.marker.stale.is_empty() {
-            self.marker.stale = self.stale().await?;
+            self.raise_counters(window).await?;
+            self.marker.stale = self.stale(window).await?;
         }
         while let Some(group) = self.marker.stale.first().cloned() {
             if !self.remove_stale(&group, window).await? {
@@ -34,6 +38,7 @@ impl Upgrade<'_> {
         let ended = self.marker.organization.is_none();
         self.marker.swept = self.marker.organization.take().or(self.marker.swept);
         self.marker.expected.clear();
+        self.marker.numbers.clear();
         self.marker.damage_here = false;
         self.pending.clear();
         self.marker.phase = Phase::Records;
@@ -54,24 +59,62 @@ impl Upgrade<'_> {
         derive::DERIVED_TAGS.into_iter().map(range).collect()
     }
 
-    /// The prefixes whose number of rows differs from the expected one.
-    async fn stale(&mut self) -> Result<Vec<String>, UpgradeError> {
+    /// The prefixes whose number of rows differs from the expected one. Adds the lengths of all holds to the window that calendars lack.
+    async fn stale(&mut self, window: &mut Window) -> Result<Vec<String>, UpgradeError> {
         let mut counted: BTreeMap<String, u64> = BTreeMap::new();
-        for span in self.ranges() {
+        let is_leaving = self.is_leaving().await?;
+        let (spans, mut lengths) = (self.ranges(), BTreeMap::new());
+        let is_here = |key: &Key| spans.iter().any(|span| (&span.from..&span.to).contains(&key));
+        let mut new: BTreeMap<Key, u32> = BTreeMap::new();
+        for (calendar, bit) in
+            window.puts().filter(|(key, _)| is_here(key)).filter_map(|(key, value)| length(key, value))
+        {
+            *new.entry(calendar).or_default() |= bit;
+        }
+        for span in spans {
             let mut pages = Pages::of(&self.store, span, PAGE);
             while let Some(page) = pages.next().await? {
                 yield_to_other_tasks().await;
                 for row in &page {
                     *counted.entry(derive::group(key_of(row))).or_default() += 1;
+                    if let Some((calendar, bit)) =
+                        row.as_ref().ok().filter(|_| !is_leaving).and_then(|row| length(&row.key, &row.value))
+                    {
+                        let bits = lengths
+                            .entry(calendar)
+                            .or_insert_with_key(|calendar| new.remove(calendar).unwrap_or_default());
+                        *bits |= bit;
+                    }
                 }
+                // The holds of the last vehicle can go on.
+                let last = lengths.pop_last();
+                raise_calendars(&self.store, window, std::mem::take(&mut lengths)).await?;
+                lengths.extend(last);
             }
         }
+        lengths.extend(new);
+        raise_calendars(&self.store, window, lengths).await?;
         counted.retain(|group, count| {
             let expected = self.marker.expected.get(group).copied().unwrap_or_default();
             let pending = self.pending.get(group).copied().unwrap_or_default();
             *count + pending != expected
         });
         Ok(counted.into_keys().collect())
+    }
+
+    /// A counter below a number would give the number again.
+    async fn raise_counters(&mut self, window: &mut Window) -> Result<(), UpgradeError> {
+        let Some(organization) = self.marker.organization else { return Ok(()) };
+        for (name, highest) in &self.marker.numbers {
+            let key = key::counter(organization, name);
+            let found = get_each(&self.store, std::slice::from_ref(&key)).await?.pop();
+            if let Some(Ok(row)) = found
+                && row.is_none_or(|row| row.revision < *highest)
+            {
+                window.put(key, *highest, Bytes::new(), Prior::Any);
+            }
+        }
+        Ok(())
     }
 
     /// Removes rows of one prefix that belong to no record; returns false when the window is full.
@@ -132,6 +175,35 @@ impl Upgrade<'_> {
         let rows = self.apply(organization, spec, id, record.clone());
         Ok(rows.map_or(true, |lifted| lifted.rows.derived.iter().any(|(own, _)| own == key)))
     }
+}
+
+/// A length that is missing in a calendar hides the hold from those who look for free nights. One too many does no harm.
+async fn raise_calendars(
+    store: &dyn Store,
+    window: &mut Window,
+    lengths: BTreeMap<Key, u32>,
+) -> Result<(), UpgradeError> {
+    let keys: Vec<Key> = lengths.keys().cloned().collect();
+    for ((key, bits), found) in lengths.into_iter().zip(get_each(store, &keys).await?) {
+        let (revision, present) = match &found {
+            Ok(Some(row)) => (row.revision, row.value.as_ref().try_into().map(u32::from_be_bytes).ok()),
+            Ok(None) => (0, None),
+            Err(_) => continue,
+        };
+        let raised = present.unwrap_or_default() | bits;
+        if present != Some(raised) {
+            window.put(key, revision + 1, Bytes::copy_from_slice(&raised.to_be_bytes()), Prior::Any);
+        }
+    }
+    Ok(())
+}
+
+/// The calendar of the vehicle of a hold, and the bit of its length there.
+fn length(key: &Key, value: &[u8]) -> Option<(Key, u32)> {
+    let Some(Row::Hold { organization, vehicle, holder, start, .. }) = Row::decode(key) else { return None };
+    let end = u32::from_be_bytes(value.try_into().ok()?);
+    let hold = Hold::nights(vehicle, holder, (start, end))?;
+    Some((key::calendar(organization, vehicle), hold.calendar_bit()))
 }
 
 /// The record that a derived row belongs to.

@@ -17,13 +17,13 @@ use crate::{
         organization::{self, Organization, SYSTEM},
         spec_of_tag,
     },
-    rows::Tag,
+    rows::{Tag, key},
     schema::ResourceSpec,
     store::{
-        Batch, Key, Order, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, Store as _, Versioned, Write, after,
-        get_each, get_one, key_of, marks, move_behind, versioned,
+        Batch, Key, Order, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, Store as _, StoreError, Versioned,
+        Write, after, get_each, get_one, key_of, marks, move_behind, versioned,
     },
-    tasks::{Progress, Step},
+    tasks::{Progress, Step, organization_deletion},
     value::OrganizationId,
 };
 use bytes::Bytes;
@@ -45,6 +45,8 @@ pub struct Upgrade<'s> {
     page: VecDeque<Scanned>,
     /// The lifted record of the present organization, or why it cannot be read.
     context: Option<(OrganizationId, Result<Members, String>)>,
+    /// The present organization, and whether a task deletes it: what its deletion has removed is not written again.
+    leaving: Option<(OrganizationId, bool)>,
     /// The number of derived rows in the present window, by the prefix of their keys in hex.
     pub(super) pending: HashMap<String, u64>,
     submitted: Submitted<'s>,
@@ -98,6 +100,32 @@ impl<'s> Upgrade<'s> {
         Ok(Some(Self::new(store, None, Marker::new(from, SCHEMA_VERSION, steps::name(from)))))
     }
 
+    /// Begins the upgrade of a store of the present version to itself: it derives again what follows from records. It begins at the
+    /// first record, also when an earlier one was interrupted. Until its end no program uses the store.
+    ///
+    /// # Errors
+    /// As of [`state`]; the store has an older version, or an upgrade of it has begun.
+    pub async fn again(store: &'s dyn Versioned) -> Result<Self, UpgradeError> {
+        is_present(store).await?;
+        let marker = Marker::new(SCHEMA_VERSION, SCHEMA_VERSION, steps::name(SCHEMA_VERSION));
+        let mut batch = Batch::default();
+        batch.writes.push(Write::Put(marks::upgrade(), 1, json(&marker)?, Prior::Any));
+        if !store.change_version(SCHEMA_VERSION, SCHEMA_VERSION, batch).await? {
+            return Err(UpgradeError::Refused("another program has upgraded the store".into()));
+        }
+        let begun = Self::resume(store).await?;
+        begun.ok_or_else(|| UpgradeError::Refused("another program has ended the walk through the store".into()))
+    }
+
+    /// A trial of [`Upgrade::again`], which commits nothing.
+    ///
+    /// # Errors
+    /// See [`Upgrade::again`].
+    pub async fn again_trial(store: &'s dyn Versioned) -> Result<Self, UpgradeError> {
+        is_present(store).await?;
+        Ok(Self::new(store, None, Marker::new(SCHEMA_VERSION, SCHEMA_VERSION, steps::name(SCHEMA_VERSION))))
+    }
+
     fn new(store: &'s dyn Versioned, row: Option<Progress>, marker: Marker) -> Self {
         Self {
             store: WholePages(store),
@@ -105,6 +133,7 @@ impl<'s> Upgrade<'s> {
             marker,
             page: VecDeque::new(),
             context: None,
+            leaving: None,
             pending: HashMap::new(),
             submitted: Submitted::to(store),
             claimed: HashSet::new(),
@@ -245,6 +274,7 @@ impl<'s> Upgrade<'s> {
             return Ok(());
         }
         self.marker.organization = Some(organization);
+        let is_leaving = self.is_leaving().await?;
         yield_to_other_tasks().await;
         let mut lifted = Vec::with_capacity(self.sizes.chunk);
         while lifted.len() < self.sizes.chunk
@@ -255,7 +285,17 @@ impl<'s> Upgrade<'s> {
             self.marker.set_after(key_of(&row));
             let key = key_of(&row).clone();
             match self.lifted(organization, row).await? {
-                Ok(one) => lifted.push(one),
+                Ok(one) if is_leaving => {
+                    self.marker.damage_here = true;
+                    lifted.push(Lifted { rows: derive::Rows::default(), ..one });
+                }
+                Ok(one) => {
+                    if let Some((counter, number)) = one.rows.number {
+                        let highest = self.marker.numbers.entry(counter.to_owned()).or_default();
+                        *highest = number.max(*highest);
+                    }
+                    lifted.push(one);
+                }
                 Err(reason) => {
                     self.marker.note(&key, &reason);
                     self.marker.damage_here = true;
@@ -263,6 +303,19 @@ impl<'s> Upgrade<'s> {
             }
         }
         self.write(window, lifted).await
+    }
+
+    /// Whether a task deletes the present organization. Its record went first.
+    pub(super) async fn is_leaving(&mut self) -> Result<bool, UpgradeError> {
+        let Some(organization) = self.marker.organization.filter(|one| *one != SYSTEM) else { return Ok(false) };
+        if let Some((_, leaving)) = self.leaving.filter(|(known, _)| *known == organization) {
+            return Ok(leaving);
+        }
+        let places = [Organization::key(SYSTEM, organization), key::task(organization_deletion::task_id(organization))];
+        let found = get_each(&self.store, &places).await?;
+        let leaving = matches!(found.as_slice(), [Ok(None), Ok(Some(_))]);
+        self.leaving = Some((organization, leaving));
+        Ok(leaving)
     }
 
     /// The span of the records after the position in the marker.
@@ -334,6 +387,17 @@ impl<'s> Upgrade<'s> {
         self.context = Some((organization, members));
         Ok(())
     }
+}
+
+/// Checks that a store has the present version, and no upgrade of an older one has begun.
+async fn is_present(store: &dyn Versioned) -> Result<(), UpgradeError> {
+    let version = match state(store).await? {
+        State::Current => return Ok(()),
+        State::Unfinished(marker) if marker.from == SCHEMA_VERSION => return Ok(()),
+        State::Unfinished(_) => SCHEMA_VERSION,
+        State::Older(version) => version,
+    };
+    Err(StoreError::NeedsUpgrade(versioned::needs_upgrade(version)).into())
 }
 
 /// The resource and the id in the key of a record.

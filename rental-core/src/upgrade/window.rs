@@ -64,6 +64,14 @@ impl Window {
         self.writes.push(Write::Delete(key));
     }
 
+    /// The rows that the window writes, which the store does not have yet.
+    pub(super) fn puts(&self) -> impl Iterator<Item = (&Key, &Bytes)> {
+        self.writes.iter().filter_map(|write| match write {
+            Write::Put(key, _, value, _) => Some((key, value)),
+            Write::Delete(_) => None,
+        })
+    }
+
     pub(super) fn is_full(&self) -> bool {
         self.writes.len() >= self.sizes.window_rows || self.bytes >= self.sizes.window_bytes
     }
