@@ -2,8 +2,10 @@
 //! reference is to an existing row. It reads the rows of any engine by ascending key.
 
 mod audit;
+mod decode;
 mod expected;
 mod file;
+mod needs;
 pub mod repair;
 mod report;
 

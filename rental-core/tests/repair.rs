@@ -1,4 +1,4 @@
-//! The repair of a closed store: it removes what is damaged, writes what is missing, and leaves every other row as it is.
+//! The repair of a closed store: it removes what cannot be read, derives what follows from the rest, and leaves every other row as it is.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests do")]
 

@@ -163,7 +163,10 @@ fn check(place: &Place, out: &Output) -> Result<(), Failure> {
         Err(error) => return Err(store_failure(place.as_ref(), error)),
     };
     show_report(place, &report, out)?;
-    if report.problems == 0 {
+    if report.is_sound() {
+        if report.problems > 0 {
+            out.note(&format!("{} problems are that something is gone: {}", report.problems, next_step(&report)));
+        }
         return Ok(());
     }
     Err(Failure::Unsuccessful {
@@ -186,7 +189,7 @@ fn show_report(place: &Place, report: &Report, out: &Output) -> Result<(), Failu
     let (keys, beside) = (&report.master_key, place.file().map(|path| key_beside(path, in_use)));
     if out.json {
         return out.value(&json!({
-            "object": "store_check", "store": place.to_string(), "sound": report.problems == 0,
+            "object": "store_check", "store": place.to_string(), "sound": report.is_sound(),
             "rows": report.rows, "records": report.records, "problems": report.problems, "listed": report.listed,
             "master_key": {"in_use": keys.in_use, "unreadable": keys.unreadable, "file": beside},
         }));
@@ -202,7 +205,7 @@ fn show_report(place: &Place, report: &Report, out: &Output) -> Result<(), Failu
         fields.push(("problems".to_owned(), problems));
         out.fields(&fields)?;
     } else {
-        let sound = (report.problems == 0).to_string();
+        let sound = report.is_sound().to_string();
         let all = CHECKED.into_iter().map(str::to_owned);
         out.only(all.zip([Some(place.to_string()), Some(sound), rows, key, problems]).collect())?;
     }

@@ -5,24 +5,27 @@ mod records;
 mod rows;
 
 use nights::{Nights, Twice};
-pub(super) use records::is_itself;
 
-use super::report::{Remedy, Report};
+use super::{
+    decode::decode,
+    needs::{Without, needs},
+    report::{Remedy, Report},
+};
 use crate::{
-    error::Error,
     resources::{
         Resource,
-        calendar_feed::CalendarFeed,
-        organization::{BookingPolicy, Organization, SYSTEM},
+        organization::{self, BookingPolicy, Organization, SYSTEM},
         parse,
         row_words::{damage_in_words, in_words},
+        spec_of_tag,
         vehicle::Vehicle,
     },
-    rows::{Marker, Row, calendar_feed::ImportedFeed, key, recheck::Recheck, vehicle_feed::VehicleFeed},
+    rows::{Marker, Row, key},
     store::{DamagedRow, Key, Record, StoreError},
-    tasks::{Task, organization_deletion},
+    tasks::organization_deletion,
     value::{EndpointId, OrganizationId, Timestamp},
 };
+use std::collections::HashSet;
 
 /// Reads the row of a key.
 pub type Get<'g> = &'g dyn Fn(&Key) -> Result<Option<Record>, StoreError>;
@@ -37,14 +40,12 @@ pub struct Audit<'g> {
     pub(super) gaps: bool,
     /// What mends the problem of the last row.
     pub(super) remedy: Remedy,
-    /// Whether the problem of the last row is that the record of its organization is lost.
-    lacks_organization: bool,
     /// Number of API keys, and of the rows that find them.
     api_keys: (u64, u64),
     /// Number of operators, and of the rows that find one by its present token.
     tokens: (u64, u64),
     /// Invoices of the organization that the walk is in.
-    numbered: Option<((OrganizationId, &'static str), u64)>,
+    numbered: Option<((OrganizationId, &'static str), u64, u64)>,
     /// Holds of the vehicle that the walk is at.
     nights: Nights,
     /// The last organization that was found to exist.
@@ -55,6 +56,8 @@ pub struct Audit<'g> {
     lost: Option<OrganizationId>,
     /// The last endpoint that was found to exist.
     endpoint: Option<EndpointId>,
+    /// What is gone and objects name.
+    named: HashSet<Key>,
 }
 
 /// The problem of a row, as a sentence that follows its place.
@@ -70,7 +73,6 @@ impl<'g> Audit<'g> {
             report: Report::default(),
             gaps: false,
             remedy: Remedy::Repair,
-            lacks_organization: false,
             api_keys: (0, 0),
             tokens: (0, 0),
             numbered: None,
@@ -79,6 +81,7 @@ impl<'g> Audit<'g> {
             leaving: None,
             lost: None,
             endpoint: None,
+            named: HashSet::new(),
         }
     }
 
@@ -96,85 +99,105 @@ impl<'g> Audit<'g> {
 
     /// Checks one row.
     pub fn row(&mut self, record: &Record) {
-        if let Err(what) = self.check_row(record) {
+        self.report.rows += 1;
+        self.remedy = Remedy::Repair;
+        if let Err(what) = self.check(record) {
             self.report.add(in_words(&record.key), what, self.remedy);
         }
     }
 
-    /// Checks one row and returns its problem, which the report does not contain yet.
-    pub(super) fn check_row(&mut self, record: &Record) -> RowCheck {
-        self.report.rows += 1;
-        self.remedy = Remedy::Repair;
-        self.lacks_organization = false;
-        let checked = match Row::decode(&record.key) {
-            Some(row) => self.check(row, record),
-            None => Err("no program that knows this store makes such a row".into()),
-        };
-        if let Err(what) = &checked {
-            self.report.other_members += u64::from(has_other_members(what));
-            self.report.without_organization += u64::from(self.lacks_organization);
+    fn check(&mut self, row: &Record) -> RowCheck {
+        if let Some(kind) = Row::decode(&row.key) {
+            let owner = kind.organization().or_else(|| match kind {
+                Row::Due { .. } => OrganizationId::from_slice(&row.value),
+                _ => None,
+            });
+            if let Some(owner) = owner
+                && self.is_leaving(owner)?
+            {
+                return Ok(());
+            }
+            self.tally(&kind);
         }
-        checked
-    }
-
-    /// Checks a row of a known kind.
-    fn check(&mut self, kind: Row<'_>, row: &Record) -> RowCheck {
-        if let Some(organization) = kind.organization()
-            && self.is_leaving(organization)?
-        {
-            return Ok(());
-        }
-        if let Row::Record { organization, .. } = kind
-            && self.lost == Some(organization)
-        {
-            *self.report.lost_organizations.entry(organization).or_default() += 1;
-        }
+        let kind = decode(row).inspect_err(|_| self.remedy = remedy_of(&row.key))?;
+        self.has_needs(&kind, row)?;
         match kind {
             Row::Record { organization, resource, id } => self.record(organization, resource, id, row),
             Row::IndexEntry { organization, resource, id, .. } => self.index_entry(organization, resource, id, row),
             Row::Access { .. } => self.access(row),
-            Row::Calendar { organization, vehicle } => self.calendar(organization, vehicle, row),
-            Row::Recheck { organization, marked } => {
-                Recheck::read(row).map_err(detail)?;
-                marked.as_vehicle().map_or(Ok(()), |vehicle| self.must_exist(&Vehicle::key(organization, vehicle)))
-            }
-            Row::CalendarFeed { organization, feed } => {
-                let place = CalendarFeed::key(organization, feed);
-                let is_removed = ImportedFeed::read(row).map_err(detail)?.removed;
-                if is_removed { Ok(()) } else { self.must_exist(&place) }
-            }
-            Row::VehicleFeed { organization, vehicle } => {
-                VehicleFeed::read(row).map_err(detail)?;
-                self.must_exist(&Vehicle::key(organization, vehicle))
-            }
             Row::Hold { organization, vehicle, holder, .. } => self.hold(organization, vehicle, holder, row),
-            Row::IdempotencyRecord { organization, name } => self.idempotency_record(organization, name, row),
-            Row::IdempotencyExpiry { organization, name, .. } => self.idempotency_expiry(organization, name, row),
-            Row::Outbox { .. } => self.outbox(row),
             Row::Due { endpoint, delivery, .. } => self.due(endpoint, delivery, row),
-            Row::Subscribed { organization } => self.organization_exists(organization),
-            Row::Logo { organization } if is_png(&row.value) => self.organization_exists(organization),
-            Row::Logo { .. } => Err("it is not a PNG image".into()),
-            Row::Secrets { endpoint } => self.secrets(endpoint, row),
-            Row::Counter { organization, .. } => self.counter(organization, row),
-            Row::Identity { organization, resource, .. } => self.identity(organization, resource, row),
-            // Rows of running servers.
-            Row::Heartbeat { .. } | Row::Owner { .. } | Row::Bell { .. } => Ok(()),
-            Row::Usage { .. } => json(row),
+            Row::IdempotencyRecord { organization, .. }
+            | Row::IdempotencyExpiry { organization, .. }
+            | Row::Subscribed { organization }
+            | Row::Logo { organization }
+            | Row::Counter { organization, .. } => self.organization_exists(organization),
+            Row::Secrets { .. } => self.secrets(row),
             Row::Marker(Marker::Loading) => {
                 Err("a copy into this store was broken off: what is there is not whole".into())
             }
             Row::Marker(Marker::MasterKey) => self.master_key(row),
-            Row::Marker(Marker::Upgrade) => json(row),
-            Row::Task { .. } => Task::read(row).map(drop).map_err(detail),
             Row::Erased { organization, resource, .. } => self.erased(organization, resource, row),
+            Row::Marker(Marker::Upgrade)
+            | Row::Calendar { .. }
+            | Row::VehicleFeed { .. }
+            | Row::CalendarFeed { .. }
+            | Row::Recheck { .. }
+            | Row::Outbox { .. }
+            | Row::Identity { .. }
+            | Row::Task { .. }
+            // Rows of running servers.
+            | Row::Heartbeat { .. }
+            | Row::Owner { .. }
+            | Row::Bell { .. }
+            | Row::Usage { .. } => Ok(()),
         }
+    }
+
+    /// Counts the objects by resource, and those of a lost organization.
+    fn tally(&mut self, kind: &Row<'_>) {
+        let Row::Record { organization, resource, .. } = *kind else { return };
+        if self.lost == Some(organization) {
+            *self.report.lost_organizations.entry(organization).or_default() += 1;
+        }
+        if let Some(spec) = spec_of_tag(resource) {
+            *self.report.records.entry(spec.object).or_default() += 1;
+        }
+    }
+
+    /// Checks that the rows are there which a row needs. What objects name and is gone is listed for each name.
+    fn has_needs(&mut self, kind: &Row<'_>, row: &Record) -> RowCheck {
+        for need in needs(kind, row, self.now) {
+            let (mut is_there, mut damage) = (false, None);
+            for key in &need.any_of {
+                match self.find(key) {
+                    Ok(found) => is_there |= found.is_some(),
+                    Err(what) => damage = Some(what),
+                }
+            }
+            match (&need.without, damage) {
+                _ if is_there => {}
+                // What is damaged is a problem of its own.
+                (Without::Tell(_) | Without::Write(_), Some(_)) => {}
+                (Without::Tell(what), None) => {
+                    self.report.add(in_words(&row.key), what.clone(), Remedy::Gone);
+                    self.named.extend(need.any_of);
+                }
+                (Without::Remove, Some(damage)) => return Err(damage),
+                // A repair keeps the claim of what an invoice bills, so that no import records it again.
+                (Without::Remove, None)
+                    if matches!(kind, Row::Identity { .. })
+                        && need.any_of.iter().any(|key| self.named.contains(key)) => {}
+                (Without::Remove | Without::Write(_), None) => return Err(need.missing()),
+            }
+        }
+        Ok(())
     }
 
     /// Adds a row that cannot be read.
     pub fn damaged(&mut self, row: &DamagedRow) {
         self.gaps = true;
-        self.report.add(in_words(&row.key), row.reason.clone(), Remedy::Repair);
+        self.report.add(in_words(&row.key), row.reason.clone(), remedy_of(&row.key));
     }
 
     /// Adds a gap: rows after a key, or from the first row on, cannot be read.
@@ -187,13 +210,15 @@ impl<'g> Audit<'g> {
     /// Ends the check after the last row.
     #[must_use]
     pub fn finish(mut self) -> Report {
-        self.count_numbered(None);
+        self.count_numbered(None, 0);
         let twice = self.nights.end();
         self.held_twice(twice);
-        for (what, (count, ways)) in [("API keys", self.api_keys), ("operators", self.tokens)] {
+        let ways = [("API keys", self.api_keys, Remedy::Repair), ("operators", self.tokens, Remedy::Decision)];
+        for (what, (count, ways), remedy) in ways {
             if count != ways && !self.gaps {
-                let problem = format!("there are {count} of them, and {ways} rows that lead to one");
-                self.report.add(what.into(), problem, Remedy::Repair);
+                let problem =
+                    format!("there are {count} of them, and {ways} rows that lead to one by its key or token");
+                self.report.add(what.into(), problem, remedy);
             }
         }
         self.report.tell_lost_organizations();
@@ -240,44 +265,24 @@ impl<'g> Audit<'g> {
 
     fn organization_exists(&mut self, id: OrganizationId) -> RowCheck {
         if id != SYSTEM && self.organization != Some(id) {
-            let found = self.must_exist(&Organization::key(SYSTEM, id));
-            self.lacks_organization = found.is_err();
-            found?;
+            self.remedy = Remedy::Backup;
+            self.must_exist(&Organization::key(SYSTEM, id))?;
+            self.remedy = Remedy::Repair;
             self.organization = Some(id);
         }
         Ok(())
     }
 }
 
+/// What mends a row that cannot be read: a repair keeps the record of an organization.
+pub(super) fn remedy_of(key: &Key) -> Remedy {
+    match Row::decode(key) {
+        Some(Row::Record { resource, .. }) if resource == organization::SPEC.tag => Remedy::Backup,
+        _ => Remedy::Repair,
+    }
+}
+
 /// The length classes of holds in the calendar of a vehicle, as bits.
 pub(super) fn classes(row: &Record) -> Option<u32> {
     row.value.as_ref().try_into().ok().map(u32::from_be_bytes)
-}
-
-/// Whether the row of a logo begins like a PNG image.
-pub(super) fn is_png(value: &[u8]) -> bool {
-    value.starts_with(b"\x89PNG\r\n\x1a\n")
-}
-
-fn marker(row: &Record) -> RowCheck {
-    if row.revision == 0 && row.value.is_empty() { Ok(()) } else { Err("it should be empty".into()) }
-}
-
-/// Whether a problem tells of an object with other members: damage changes bytes, which the checksum of the row tells, and not
-/// the members.
-fn has_other_members(what: &str) -> bool {
-    what.contains("missing field") || what.contains("unknown field")
-}
-
-fn json(row: &Record) -> RowCheck {
-    let parsed = crate::value::read_json::<serde::de::IgnoredAny>(&row.value);
-    parsed.map(drop).map_err(|error| format!("it does not parse: {error}"))
-}
-
-fn detail(error: Error) -> String {
-    match error {
-        Error::Internal(detail) => detail,
-        Error::Damaged(row) => damage_in_words(&row),
-        other => format!("{other:?}"),
-    }
 }

@@ -20,6 +20,8 @@ pub enum Remedy {
     Decision,
     /// A backup of before, or the decision of a person.
     Backup,
+    /// None: an object names one that is gone, or a number of an invoice is missing. Only a backup has what is gone. The store is sound.
+    Gone,
 }
 
 /// One inconsistency.
@@ -54,12 +56,6 @@ pub struct Report {
     pub master_key: KeyReport,
     /// Organizations without a record, and how many objects of each are there.
     pub lost_organizations: BTreeMap<OrganizationId, u64>,
-    /// Objects with other members than this program writes, as another schema version has them.
-    #[serde(skip)]
-    pub other_members: u64,
-    /// Rows whose problem is that the record of their organization is lost.
-    #[serde(skip)]
-    pub without_organization: u64,
     /// Number of problems.
     pub problems: u64,
     /// Number of problems by what mends them.
@@ -91,17 +87,15 @@ impl Report {
         }
     }
 
-    /// The same report after a repair: what it left, no repair mends.
+    /// Leaves out the problems with a remedy.
+    pub fn forget(&mut self, remedy: Remedy) {
+        self.problems -= self.remedies.remove(&remedy).unwrap_or_default();
+        self.listed.retain(|problem| problem.remedy != remedy);
+    }
+
+    /// Whether every problem is that something is gone, which nothing mends.
     #[must_use]
-    pub(super) fn after_repair(mut self) -> Self {
-        if let Some(left) = self.remedies.remove(&Remedy::Repair) {
-            *self.remedies.entry(Remedy::Backup).or_default() += left;
-        }
-        for problem in &mut self.listed {
-            if problem.remedy == Remedy::Repair {
-                problem.remedy = Remedy::Backup;
-            }
-        }
-        self
+    pub fn is_sound(&self) -> bool {
+        self.problems == self.remedies.get(&Remedy::Gone).copied().unwrap_or_default()
     }
 }

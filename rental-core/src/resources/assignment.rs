@@ -302,20 +302,6 @@ pub fn lacking(list: &[Assignment], vehicle: &Vehicle) -> Vec<Assignment> {
     own
 }
 
-/// The list with what it lacks of the vehicle's fields. Nobody knows since when the vehicle has it: what it had before begins now.
-#[must_use]
-pub fn completed(mut list: Vec<Assignment>, vehicle: &Vehicle, now: Timestamp) -> Vec<Assignment> {
-    for own in lacking(&list, vehicle) {
-        if let Some(open) = list.iter_mut().find(|one| one.to.is_none() && one.is_like(&own)) {
-            *open = Assignment { from: open.from, ..own };
-            continue;
-        }
-        let ended = list.iter().filter(|one| one.is_like(&own)).filter_map(|one| one.to).max();
-        list.push(Assignment { from: ended.map(|ended| ended.max(now)), ..own });
-    }
-    bounded(list)
-}
-
 /// The list without the assignments that ended first, if it is too long.
 fn bounded(mut list: Vec<Assignment>) -> Vec<Assignment> {
     while list.len() > MOST_ASSIGNMENTS {

@@ -9,12 +9,10 @@ use super::{
 };
 use crate::{
     error::{Error, FieldCode},
-    rows::{Row, recheck::Marked},
+    rows::recheck::Marked,
     schema::{Attribution, Facts, Fields, Grounds, IndexPrefix, LookUpSpec, look_up},
-    store::Key,
     value::{Currency, CustomerId, Date, FromFields, Money, RentalId, Text, Timestamp, VehicleId, When},
 };
-use uuid::Uuid;
 
 /// Most characters of a reason.
 const MOST_REASON: usize = 255;
@@ -313,24 +311,6 @@ pub(super) const AUTOMATIC: LookUpSpec = look_up(131, "automatic");
 #[must_use]
 pub fn automatic_look_up(marked: Marked, day: u32) -> IndexPrefix {
     AUTOMATIC.of(&[marked.as_bytes(), &day.to_be_bytes()])
-}
-
-/// The prefix of all entries of [`automatic_look_up`].
-#[must_use]
-pub(crate) fn automatic_look_ups() -> IndexPrefix {
-    AUTOMATIC.of(&[])
-}
-
-/// What decides about the object of an entry of [`automatic_look_up`]; `None` for another key.
-#[must_use]
-pub(crate) fn decided_by(entry: &Key) -> Option<Marked> {
-    match Row::decode(entry)? {
-        // After the length of the value, in 2 bytes.
-        Row::IndexEntry { index, values, .. } if index == AUTOMATIC.number => {
-            values.get(2..18).and_then(|marked| Uuid::from_slice(marked).ok()).map(Marked::of_key)
-        }
-        _ => None,
-    }
 }
 
 /// The look-up of postings by vehicle and time.

@@ -35,11 +35,11 @@ pub mod vehicle;
 pub mod violation;
 pub mod webhook_endpoint;
 
+pub(crate) use attribution::derived_events;
 pub use attribution::{
     Attributable, Charged, Occasion, Payer, Posting, automatic_look_up, posting_look_up, review_look_up,
     unattached_look_up,
 };
-pub(crate) use attribution::{automatic_look_ups, decided_by, derived_events};
 pub use billing::{Billable, TOLL_FEE, VIOLATION_FEE};
 pub use collection::{Collection, Row, of};
 pub use entry::Entry;

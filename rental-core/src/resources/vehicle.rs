@@ -128,12 +128,6 @@ pub(crate) fn name_look_ups([tag, plate, state]: [Option<&str>; 3]) -> impl Iter
     tag.into_iter().chain(plate)
 }
 
-/// Whether a prefix is that of the look-up by transponder or by plate.
-#[must_use]
-pub(crate) fn is_name_look_up(prefix: &IndexPrefix) -> bool {
-    [TAG, PLATE].iter().any(|look_up| prefix.as_bytes().first() == Some(&look_up.number))
-}
-
 /// What tells which transponder and plate a vehicle has, and its status. Reading it alone takes a part of the time of the whole vehicle.
 #[derive(Deserialize)]
 pub(crate) struct NamedVehicle {

@@ -13,6 +13,9 @@ pub fn loading() -> Key {
     Key::from(vec![TAG])
 }
 
+/// The revision of the mark of an upgrade whose walk has not begun. Each step of it writes the next one.
+pub const UPGRADE_BEGUN: super::Revision = 1;
+
 /// The key of the row that contains the progress of an upgrade.
 #[must_use]
 pub fn upgrade() -> Key {

@@ -160,12 +160,6 @@ const fn found(tag: Tag) -> Found {
     }
 }
 
-/// The rows of an organization that its deletion finds by their keys.
-pub(crate) fn rows_named_by_key(organization: OrganizationId) -> impl Iterator<Item = Span> {
-    let tags = Tag::ALL.iter().copied().filter(|tag| matches!(found(*tag), Found::ByOrganization));
-    tags.map(move |tag| key::of_organization(tag, organization))
-}
-
 impl OrganizationDeletion {
     /// The state before the first step, without webhook endpoints.
     fn new(organization: OrganizationId, (report_id, request_id, now): (AuditEntryId, &str, Timestamp)) -> Self {
@@ -179,14 +173,6 @@ impl OrganizationDeletion {
             tag: 0,
             after: None,
         }
-    }
-
-    /// The state of a deletion whose task was damaged. The first batch has removed the webhook endpoints already, and due rows
-    /// name their organization. The audit entry at the end gets an id of the time `now`, and its request is not known.
-    pub(crate) fn again(organization: OrganizationId, now: Timestamp) -> Self {
-        let random = organization.uuid().as_u128() & ((1 << 80) - 1);
-        let millis = u128::from(now.millis()) & ((1 << 48) - 1);
-        Self::new(organization, (AuditEntryId::from_u128(millis << 80 | random), "", now))
     }
 
     /// The rows of a kind that a walk over all of them has not looked at.

@@ -81,7 +81,7 @@ impl<'s> Upgrade<'s> {
             let (present, from) = from;
             let marker = Marker::new(from, SCHEMA_VERSION, steps::name(from));
             let mut batch = Batch::default();
-            batch.writes.push(Write::Put(marks::upgrade(), 1, json(&marker)?, Prior::Any));
+            batch.writes.push(Write::Put(marks::upgrade(), marks::UPGRADE_BEGUN, json(&marker)?, Prior::Any));
             store.change_version(present, SCHEMA_VERSION, batch).await?;
         }
         Err(UpgradeError::Refused("other programs keep claiming the store".into()))
@@ -109,7 +109,7 @@ impl<'s> Upgrade<'s> {
         is_present(store).await?;
         let marker = Marker::new(SCHEMA_VERSION, SCHEMA_VERSION, steps::name(SCHEMA_VERSION));
         let mut batch = Batch::default();
-        batch.writes.push(Write::Put(marks::upgrade(), 1, json(&marker)?, Prior::Any));
+        batch.writes.push(Write::Put(marks::upgrade(), marks::UPGRADE_BEGUN, json(&marker)?, Prior::Any));
         if !store.change_version(SCHEMA_VERSION, SCHEMA_VERSION, batch).await? {
             return Err(UpgradeError::Refused("another program has upgraded the store".into()));
         }

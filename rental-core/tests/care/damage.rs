@@ -415,7 +415,7 @@ fn rows_of_no_kind_and_pointers_to_nothing_are_reported() {
     };
     one_wrong(put(b"zzz".to_vec(), b"?".to_vec()), "no program");
     one_wrong(put([b"o".as_slice(), &[7; 32]].concat(), [&[7; 16][..], b"rental.created"].concat()), "event");
-    one_wrong(put([b"d".as_slice(), &[7; 41]].concat(), vec![7; 16]), "its delivery is not there");
+    one_wrong(put([b"d".as_slice(), &[7; 41]].concat(), vec![7; 16]), "is not there");
     one_wrong(put([b"s".as_slice(), &[7; 16]].concat(), b"[]".to_vec()), "webhook_endpoint");
     one_wrong(put([b"m".as_slice(), &[0; 16], b"k"].concat(), b"{}".to_vec()), "does not parse");
     one_wrong(put([b"c".as_slice(), &[7; 32]].concat(), vec![0; 4]), "vehicle");

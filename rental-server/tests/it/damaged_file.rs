@@ -29,7 +29,8 @@ fn a_flipped_bit_in_a_row_harms_only_its_row_and_a_check_and_a_repair_name_the_b
         let sound = made.post("/v1/vehicles", &json!({"name": "beside"})).ok();
         let (id, read, write) = (made.id.clone(), made.read.clone(), made.write.clone());
         drop(made);
-        std::thread::sleep(Duration::from_secs(2));
+        // The usage is saved and recounted 1 and 2 s after the POSTs, and the file is closed 250 ms after the last write.
+        std::thread::sleep(Duration::from_secs(4));
         server.signal(signal);
         server.wait_until_gone();
         drop(server);

@@ -18,7 +18,9 @@ pub(super) fn next_step(report: &Report) -> &'static str {
     } else if has(Remedy::Repair) {
         "keep a copy of the file, then restore the last good backup with `rental-cli store restore`, or keep what is sound with `rental-cli store repair`"
     } else if has(Remedy::Decision) {
-        "a person must decide: start the server, then cancel one of the two that each line names, or give it other days or another vehicle"
+        "a person must decide: start the server, then change an object that each line names (of two rentals on one night, cancel one or give it other days; an operator without a token gets one with `rental-cli operators rotate`)"
+    } else if report.is_sound() {
+        "a backup has what is gone; without one there is nothing to do"
     } else {
         "start the server: it mends them at its start"
     }

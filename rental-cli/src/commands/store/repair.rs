@@ -1,4 +1,4 @@
-//! `store repair`: removes damaged rows of a closed store and writes derived rows that are missing.
+//! `store repair`: removes damaged rows of a closed store and derives the others that follow from records again.
 
 mod removed;
 
@@ -6,6 +6,7 @@ use super::{
     CACHE_BYTES,
     failures::{next_step, store_failure},
     place::{self, Place, forms, open, runtime},
+    upgrade::{finish, sound_pages},
 };
 use crate::{
     commands::{
@@ -20,18 +21,17 @@ use crate::{
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{
     check::{
-        Remedy, Report,
-        repair::{self, Action, Plan, RepairError, Waiter},
+        self, Remedy,
+        repair::{self, Change, Found},
     },
     resources::row_words::in_words,
     rows::key,
-    store::{Access, Answer, Engine, Key, Revision, SCHEMA_VERSION, StoreError, needs_upgrade},
-    upgrade::{self, State},
+    store::{Access, Commit, Engine, Key, Revision, StoreError},
+    upgrade::{self, State, Upgrade},
     webhooks::cluster::HEARTBEAT_MILLIS,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
-use tokio::runtime::Runtime;
 
 pub(super) const EXAMPLES: [&str; 3] = [
     "rental-cli store repair redb:/var/lib/rental/rental.redb --dry-run",
@@ -42,8 +42,8 @@ pub(super) const EXAMPLES: [&str; 3] = [
 const COLUMNS: [&str; 3] = ["action", "place", "what"];
 /// Most rows in a list.
 const MOST_LISTED: usize = 1000;
-/// Most plans of one command. A plan has up to 100,000 changes; the last one is empty.
-const MOST_PLANS: usize = 100;
+/// The kind of rows that follow from records, in counts.
+const DERIVED: &str = "row derived from an object";
 /// Heartbeats of a running server change at least once in this many of their intervals.
 const INTERVALS: u32 = 3;
 
@@ -73,120 +73,120 @@ pub(super) fn command() -> Command {
         .arg(columns_among(COLUMNS))
 }
 
-/// Waits for a store on the runtime of this command.
-struct Waits(Runtime);
-
-impl Waiter for Waits {
-    fn wait<T>(&self, answer: Answer<'_, T>) -> Result<T, StoreError> {
-        self.0.block_on(answer)
-    }
-}
-
 /// What was done, or would be.
 #[derive(Default)]
 struct Done {
-    removed: BTreeMap<&'static str, u64>,
-    written: BTreeMap<&'static str, u64>,
-    listed: Vec<(String, String, &'static str)>,
-    saved: Vec<PathBuf>,
-    left: Report,
-}
-
-impl Done {
-    fn add(&mut self, plan: &Plan) {
-        for (key, change) in &plan.changes {
-            let (counts, action) = match change.action {
-                Action::Remove => (&mut self.removed, "remove"),
-                Action::Put(..) => (&mut self.written, "write"),
-            };
-            *counts.entry(repair::kind(key)).or_default() += 1;
-            if self.listed.len() < MOST_LISTED {
-                self.listed.push((in_words(key), change.why.clone(), action));
-            }
-        }
-        self.left = plan.left.clone();
-    }
+    found: Found,
+    /// Derived rows that were written and removed again, without those of [`Done::found`].
+    written: u64,
+    removed: u64,
+    saved: Option<PathBuf>,
 }
 
 pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let place = matches.get_one::<Place>("url").cloned().ok_or_else(|| Failure::Usage("no URL".into()))?;
     let trial = matches.get_flag("dry-run");
-    refuse_damaged_pages(&place)?;
-    let waits = Waits(runtime()?);
-    // Opening a file for writing changes it, even when nothing is written to it.
-    let access = if trial { Access::Unchanged } else { Access::Present };
-    let store = waits.0.block_on(open(&place, access))?;
-    let done = repair_store(&place, &waits, store.as_ref(), matches);
-    let closed = waits.wait(store.close()).map_err(|error| store_failure(place.as_ref(), error));
-    let done = done?;
-    closed?;
+    // Rows that are missing in damaged pages would be taken for rows that never were.
+    sound_pages(&place)?;
+    let runtime = runtime()?;
+    let (mut done, is_interrupted) =
+        runtime.block_on(on(&place, Access::Unchanged, async |store| look(&place, store, trial).await))?;
+    if !trial && (is_interrupted || done.count() > 0) {
+        removed::refuse_existing(matches)?;
+        ask(&done, &place, matches)?;
+        runtime
+            .block_on(on(&place, Access::Upgradable, async |store| mend(&place, store, &mut done, matches).await))?;
+    }
+    // Of a database, what was found on the way is told.
+    if let Ok(maintenance) = place.maintenance() {
+        let closed = maintenance.inspect(CACHE_BYTES).map_err(|error| store_failure(place.as_ref(), error))?;
+        let mut progress = Progress::count(closed.count(), "rows checked");
+        done.found.left = check::of_file_at(closed.as_ref(), edge::now(), &mut |rows| progress.at(rows));
+    }
+    if trial {
+        done.found.left.forget(Remedy::Repair);
+    }
     show(&place, &done, trial, session)?;
     result(&place, &done, trial)
 }
 
-/// Refuses a file with damaged pages: rows that are missing there would be taken for rows that never were.
-fn refuse_damaged_pages(place: &Place) -> Result<(), Failure> {
-    let Ok(maintenance) = place.maintenance() else { return Ok(()) };
-    let closed = maintenance.inspect(CACHE_BYTES).map_err(|error| store_failure(place.as_ref(), error))?;
-    let damaged = |damage: &str| store_failure(place.as_ref(), StoreError::DamagedStore(damage.to_owned()));
-    closed.pages().map_err(damaged)
+/// Opens a store for `work`, and closes it.
+async fn on<T>(
+    place: &Place,
+    access: Access,
+    work: impl AsyncFnOnce(&dyn Engine) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let store = open(place, access).await?;
+    let done = work(store.as_ref()).await;
+    let closed = store.close().await.map_err(|error| store_failure(place.as_ref(), error));
+    done.and_then(|done| closed.map(|()| done))
 }
 
-fn repair_store(place: &Place, waits: &Waits, store: &dyn Engine, matches: &ArgMatches) -> Result<Done, Failure> {
+/// Finds what a repair would do, and whether an earlier one was interrupted. Changes nothing.
+async fn look(place: &Place, store: &dyn Engine, trial: bool) -> Result<(Done, bool), Failure> {
     let failed = |error| store_failure(place.as_ref(), error);
-    let trial = matches.get_flag("dry-run");
-    match waits.0.block_on(upgrade::state(store)).map_err(|error| super::upgrade::refused(place, error))? {
-        State::Current => {}
-        State::Older(version) => return Err(failed(StoreError::NeedsUpgrade(needs_upgrade(version)))),
-        State::Unfinished(_) => {
-            return Err(failed(StoreError::NeedsUpgrade(needs_upgrade(SCHEMA_VERSION))));
-        }
-    }
+    let refused = |error| super::upgrade::refused(place, error);
+    let is_interrupted = upgrade::state(store).await.map_err(refused)? != State::Current;
+    let tried = Upgrade::again_trial(store).await.map_err(refused)?;
     if !trial && store.is_shared() {
-        refuse_running_servers(waits, store).map_err(failed)?;
+        refuse_running_servers(store).await.map_err(failed)?;
     }
-    let mut done = Done::default();
-    for _ in 0..MOST_PLANS {
-        let mut progress = Progress::count(None, "rows checked");
-        let plan = repair::plan(store, waits, edge::now(), &mut |rows| progress.at(rows)).map_err(failed)?;
-        progress.finish();
-        done.add(&plan);
-        if plan.changes.is_empty() || trial {
-            return Ok(done);
-        }
-        ask(&plan, place, matches)?;
-        let saved = removed::save(&plan, matches, done.saved.len(), |key| waits.wait(store.stored(key)))
-            .map_err(|error| error.or_store(failed))?;
-        done.saved.extend(saved);
-        repair::apply(store, waits, &plan).map_err(|error| match error {
-            RepairError::Store(error) => failed(error),
-            changed @ RepairError::Changed(_) => Failure::Unsuccessful {
-                kind: "in_use",
-                problem: format!("{changed} during the repair, which is not complete"),
-                hint: "stop all servers of this database, then run the same command again",
-            },
-        })?;
+    let mut progress = Progress::count(None, "rows read");
+    let found = repair::find(store, edge::now(), &mut |rows| progress.at(rows)).await.map_err(failed)?;
+    progress.finish();
+    let tried = finish(Some(tried), None, "records compared").await.map_err(refused)?;
+    let (written, removed) = tried.map_or((0, 0), |tried| (tried.written, tried.removed));
+    Ok((Done { found, written, removed, saved: None }, is_interrupted))
+}
+
+/// Saves and changes what was found, and derives the other rows again.
+async fn mend(place: &Place, store: &dyn Engine, done: &mut Done, matches: &ArgMatches) -> Result<(), Failure> {
+    let failed = |error| store_failure(place.as_ref(), error);
+    let refused = |error| super::upgrade::refused(place, error);
+    if store.is_shared() {
+        refuse_running_servers(store).await.map_err(failed)?;
     }
-    Ok(done)
+    // From here on no server uses the store until its derived rows are whole again.
+    let walk = Upgrade::again(store).await.map_err(refused)?;
+    let now = repair::find(store, edge::now(), &mut |_| ()).await.map_err(failed)?;
+    if !now.changes.iter().map(differs).eq(done.found.changes.iter().map(differs)) {
+        return Err(Failure::Unsuccessful {
+            kind: "in_use",
+            problem: "another program changed the store since the question; nothing was removed".into(),
+            hint: "stop all servers of this store, then run the same command again",
+        });
+    }
+    done.found = now;
+    done.saved = removed::save(&done.found, matches, store).await.map_err(|error| error.or_store(failed))?;
+    if let Commit::Stale(key) = repair::apply(store, &done.found).await.map_err(failed)? {
+        return Err(Failure::Unsuccessful {
+            kind: "in_use",
+            problem: format!("another program changed {} during the repair, which is not complete", in_words(&key)),
+            hint: "stop all servers of this database, then run the same command again",
+        });
+    }
+    let walked = finish(Some(walk), None, "records derived again").await.map_err(refused)?;
+    (done.written, done.removed) = walked.map_or((0, 0), |walked| (walked.written, walked.removed));
+    Ok(())
+}
+
+/// What of a change is the same when it is found again.
+fn differs<'a>((key, change): (&'a Key, &'a Change)) -> (&'a Key, Option<Revision>, bool) {
+    (key, change.revision, change.put.is_some())
 }
 
 /// Refuses a database whose servers run: their heartbeats change. A file has one process, so it needs no such check. A server
 /// without webhooks has no heartbeat, and while it is idle it changes no row, so it is not noticed here. If it changes a sound
-/// row that a plan changes, applying the plan fails.
-fn refuse_running_servers(waits: &Waits, store: &dyn Engine) -> Result<(), StoreError> {
-    let heartbeats = || -> Result<Vec<(Key, Revision)>, StoreError> {
-        let span = key::heartbeats();
-        let found = waits.wait(store.scan(&span, MOST_LISTED))?;
-        Ok(found.into_iter().flatten().map(|row| (row.key, row.revision)).collect())
-    };
-    let before = heartbeats()?;
+/// row that the repair changes, the repair ends.
+async fn refuse_running_servers(store: &dyn Engine) -> Result<(), StoreError> {
+    let before = heartbeats(store).await?;
     if before.is_empty() {
         return Ok(());
     }
     let progress = Progress::busy("waiting for heartbeats of running servers");
     for _ in 0..4 * INTERVALS {
-        waits.0.block_on(tokio::time::sleep(Duration::from_millis(HEARTBEAT_MILLIS / 4)));
-        if heartbeats()? != before {
+        tokio::time::sleep(Duration::from_millis(HEARTBEAT_MILLIS / 4)).await;
+        if heartbeats(store).await? != before {
             return Err(StoreError::InUse("the database is in use by a running server".into()));
         }
     }
@@ -194,23 +194,30 @@ fn refuse_running_servers(waits: &Waits, store: &dyn Engine) -> Result<(), Store
     Ok(())
 }
 
-/// Shows the changes of a plan on stderr and asks, unless `--yes` is given.
-fn ask(plan: &Plan, place: &Place, matches: &ArgMatches) -> Result<(), Failure> {
-    let mut listed = Done::default();
-    listed.add(plan);
+async fn heartbeats(store: &dyn Engine) -> Result<Vec<(Key, Revision)>, StoreError> {
+    let found = store.scan(&key::heartbeats(), MOST_LISTED).await?;
+    Ok(found.into_iter().flatten().map(|row| (row.key, row.revision)).collect())
+}
+
+/// Shows the changes on stderr and asks, unless `--yes` is given.
+fn ask(done: &Done, place: &Place, matches: &ArgMatches) -> Result<(), Failure> {
     if !matches.get_flag("yes") {
-        for line in listed.lines() {
+        for line in done.lines() {
             eprint!("{line}");
         }
     }
-    let lost = plan.changes.values().filter(|change| change.loses()).count();
     confirm(
         matches,
         &format!(
-            "Change {} rows of {place}; {lost} of them are removed or replaced, and saved to a file first",
-            plan.changes.len()
+            "Change {} rows of {place}; {} of them are removed or replaced, and saved to a file first. A rental or block that is removed holds no nights any more",
+            done.count(),
+            done.found.changes.len()
         ),
     )
+}
+
+fn action(change: &Change) -> &'static str {
+    if change.put.is_some() { "write" } else { "remove" }
 }
 
 impl Done {
@@ -220,72 +227,98 @@ impl Done {
             return self.lines().iter().try_for_each(|line| output::print(line));
         }
         let columns = out.columns_or(&COLUMNS);
-        let cell = |(place, what, action): &(String, String, &'static str), name: &&str| match *name {
-            "action" => (*action).to_owned(),
-            "place" => place.clone(),
-            _ => what.clone(),
+        let cell = |(key, change): (&Key, &Change), name: &&str| match *name {
+            "action" => action(change).to_owned(),
+            "place" => in_words(key),
+            _ => change.why.clone(),
         };
-        let rows = self.listed.iter().map(|row| columns.iter().map(|name| cell(row, name)).collect());
+        let rows = self.listed().map(|row| columns.iter().map(|name| cell(row, name)).collect());
         out.rows(&columns, &rows.collect::<Vec<Vec<String>>>())
     }
 
+    fn listed(&self) -> impl Iterator<Item = (&Key, &Change)> {
+        self.found.changes.iter().take(MOST_LISTED)
+    }
+
     fn lines(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        for (verb, counts) in [("removes", &self.removed), ("writes", &self.written)] {
-            lines.extend(counts.iter().map(|(kind, count)| format!("{verb} {count}: {kind}\n")));
+        let mut lines: Vec<String> = Vec::new();
+        for (verb, counts) in self.counts() {
+            lines.extend(counts.into_iter().map(|(kind, count)| format!("{verb} {count}: {kind}\n")));
         }
-        lines.extend(self.listed.iter().map(|(place, why, action)| item(&format!("{action} {place}"), why)));
-        let hidden = self.count() - self.listed.len() as u64;
+        lines.extend(
+            self.listed().map(|(key, change)| item(&format!("{} {}", action(change), in_words(key)), &change.why)),
+        );
+        let hidden = self.found.changes.len().saturating_sub(MOST_LISTED);
         if hidden > 0 {
             lines.push(format!("{hidden} more rows are not listed\n"));
         }
         lines
     }
 
+    /// What is removed and written, by kind of row.
+    fn counts(&self) -> [(&'static str, BTreeMap<&'static str, u64>); 2] {
+        let (mut removed, mut written) = (BTreeMap::new(), BTreeMap::new());
+        for (key, change) in &self.found.changes {
+            let counts = if change.put.is_some() { &mut written } else { &mut removed };
+            *counts.entry(repair::kind(key)).or_default() += 1;
+        }
+        for (counts, count) in [(&mut removed, self.removed), (&mut written, self.written)] {
+            if count > 0 {
+                counts.insert(DERIVED, count);
+            }
+        }
+        [("removes", removed), ("writes", written)]
+    }
+
     fn count(&self) -> u64 {
-        self.removed.values().chain(self.written.values()).sum()
+        self.found.changes.len() as u64 + self.removed + self.written
     }
 }
 
 fn show(place: &Place, done: &Done, trial: bool, session: &Session) -> Result<(), Failure> {
+    let left = &done.found.left;
     if session.out.json {
-        let listed: Vec<Value> = done
-            .listed
-            .iter()
-            .map(|(place, what, action)| json!({"place": place, "what": what, "action": action}))
-            .collect();
+        let listed = done
+            .listed()
+            .map(|(key, change)| json!({"place": in_words(key), "what": change.why, "action": action(change)}));
+        let [(_, removed), (_, written)] = done.counts();
         return session.out.value(&json!({
             "object": "store_repair", "store": place.to_string(), "dry_run": trial,
-            "sound": done.left.problems == 0 && !(trial && done.count() > 0),
-            "removed": done.removed, "written": done.written, "listed": listed, "saved": done.saved,
-            "left": done.left.problems, "left_listed": done.left.listed,
+            "sound": left.is_sound() && !(trial && done.count() > 0),
+            "removed": removed, "written": written, "listed": listed.collect::<Vec<_>>(), "saved": done.saved,
+            "left": left.problems, "left_listed": left.listed,
         }));
     }
     done.print(&session.out)?;
-    for problem in &done.left.listed {
+    for problem in &left.listed {
         let what = match problem.remedy {
             Remedy::Start => "the next server mends",
             Remedy::Decision => "a person must decide:",
-            _ => "not repairable:",
+            Remedy::Gone => "names what is gone:",
+            Remedy::Repair | Remedy::Backup => "not repairable:",
         };
         output::print(&item(&format!("{what} {}", problem.place), &problem.what))?;
     }
-    for file in &done.saved {
+    if let Some(file) = &done.saved {
         session.out.note(&format!("the removed and replaced rows were saved to {}", file.display()));
     }
-    if done.count() == 0 && done.left.problems == 0 {
+    if done.count() == 0 && left.problems == 0 {
         session.out.note("the store has no problems: there is nothing to do");
+    }
+    if done.found.more {
+        session.out.note("there are more rows to remove: run the same command again");
     }
     Ok(())
 }
 
 /// Exit codes are those of `store check`.
 fn result(place: &Place, done: &Done, trial: bool) -> Result<(), Failure> {
-    if done.left.problems > 0 {
+    let left = &done.found.left;
+    if !left.is_sound() {
         return Err(Failure::Unsuccessful {
             kind: "damaged",
-            problem: format!("problems of {place} that a repair does not mend: {}", done.left.problems),
-            hint: next_step(&done.left),
+            problem: format!("problems of {place} that a repair does not mend: {}", left.problems),
+            hint: next_step(left),
         });
     }
     if trial && done.count() > 0 {

@@ -88,7 +88,7 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
 }
 
 /// Rejects a file with damaged pages.
-fn sound_pages(place: &Place) -> Result<(), Failure> {
+pub(super) fn sound_pages(place: &Place) -> Result<(), Failure> {
     match (place.maintenance(), place.file()) {
         // The opening reports that there is no file.
         (Ok(maintenance), Some(file)) if file.exists() => check_pages(place, maintenance),
@@ -123,7 +123,7 @@ async fn upgrade_store(
     progress.finish();
     if trial || !keep {
         let tried = Upgrade::trial(store).await.map_err(refused)?;
-        let tried = finish(tried, counted.records, "records tried").await.map_err(refused)?;
+        let tried = finish(tried, Some(counted.records), "records tried").await.map_err(refused)?;
         if !keep && let Some(tried) = tried.as_ref().filter(|tried| tried.damaged > 0) {
             return Err(damaged(state, tried.damaged, &tried.damaged_rows));
         }
@@ -139,7 +139,7 @@ async fn upgrade_store(
         enough_room(path, &counted)?;
     }
     let upgrade = Upgrade::begin(store).await.map_err(refused)?;
-    Ok(Done { from, counted: finish(upgrade, counted.records, "records upgraded").await.map_err(refused)? })
+    Ok(Done { from, counted: finish(upgrade, Some(counted.records), "records upgraded").await.map_err(refused)? })
 }
 
 /// Rejects an upgrade for which the disk has no room, before it begins.
@@ -153,9 +153,14 @@ fn enough_room(path: &Path, counted: &Survey) -> Result<(), Failure> {
     })
 }
 
-async fn finish(upgrade: Option<Upgrade<'_>>, records: u64, label: &str) -> Result<Option<Marker>, UpgradeError> {
+/// Takes all steps. `records` is the number of records, if it is known.
+pub(super) async fn finish(
+    upgrade: Option<Upgrade<'_>>,
+    records: Option<u64>,
+    label: &str,
+) -> Result<Option<Marker>, UpgradeError> {
     let Some(mut upgrade) = upgrade else { return Ok(None) };
-    let mut progress = Progress::count(Some(records), label);
+    let mut progress = Progress::count(records, label);
     loop {
         let step = upgrade.step().await?;
         progress.at(upgrade.progress().seen);

@@ -1,18 +1,13 @@
 //! The check of records, of their index entries, and of what invoices bill.
 
-use super::{Audit, RowCheck, detail, marker};
+use super::{Audit, RowCheck};
 use crate::{
-    check::{
-        expected::{expected_keys, references},
-        report::Remedy,
-    },
+    check::{decode::detail, expected::expected_keys, report::Remedy},
     resources::{
         self, Resource, api_key,
         assignment::{self, VehicleAssignments},
-        block::{self, Block, BlockStatus},
-        calendar_feed::CalendarFeed,
         credit_note::{self, CreditNote},
-        invoice::Invoice,
+        invoice::{self, Invoice},
         operator, parse,
         row_words::in_words,
         series_of,
@@ -29,48 +24,20 @@ use uuid::Uuid;
 impl Audit<'_> {
     pub(super) fn record(&mut self, organization: OrganizationId, resource: u8, id: Uuid, record: &Record) -> RowCheck {
         let spec = resources::spec_of_tag(resource).ok_or("no record lies at such a key")?;
-        *self.report.records.entry(spec.object).or_default() += 1;
-        if record.revision == 0 {
-            return Err("it has no revision".into());
-        }
-        is_itself(spec, id, &record.value)?;
         let expected = expected_keys(organization, spec, id, &record.value).map_err(detail)?;
         self.count(organization, spec, record)?;
         self.organization_exists(organization)?;
         expected.iter().try_for_each(|key| self.must_exist(key))?;
-        for (field, target, id) in references(spec, &record.value) {
-            let place = key::record(organization, target, id);
-            // What is damaged is a problem of its own.
-            if matches!(self.find(&place), Ok(None)) {
-                return Err(format!("its `{}` is {}, which is not there", field.name, in_words(&place)));
-            }
+        if spec.tag == assignment::SPEC.tag {
+            self.remedy = Remedy::Decision;
+            return self.assignments(organization, record);
         }
-        match spec.tag {
-            tag if tag == assignment::SPEC.tag => self.assignments(organization, record),
-            tag if tag == block::SPEC.tag => self.feed_of_block(organization, record),
-            _ => Ok(()),
-        }
-    }
-
-    /// Checks that a block that has not ended is not of a calendar feed that is gone: nobody could free its days. A feed that was
-    /// deleted has its row until its blocks are cancelled.
-    fn feed_of_block(&self, organization: OrganizationId, record: &Record) -> RowCheck {
-        let block: Block = parse(&record.key, &record.value).map_err(detail)?;
-        // A day before in the last time zone.
-        let has_ended = self.now.is_none_or(|now| block.end_date.day_number() <= now.day_number());
-        let Some(feed) = block.calendar_feed_id.filter(|_| block.status != BlockStatus::Cancelled && !has_ended) else {
-            return Ok(());
-        };
-        let places = [CalendarFeed::key(organization, feed), key::calendar_feed(organization, feed)];
-        // What is damaged is a problem of its own.
-        if places.iter().all(|place| matches!(self.find(place), Ok(None))) {
-            return Err(format!("it follows {}, which is not there, so nobody can change it", in_words(&places[0])));
-        }
-        Ok(())
+        self.remedy = Remedy::Backup;
+        self.bills(organization, spec, record)
     }
 
     /// Checks that assignments have what their vehicle has by its own fields.
-    pub(super) fn assignments(&self, organization: OrganizationId, record: &Record) -> RowCheck {
+    fn assignments(&self, organization: OrganizationId, record: &Record) -> RowCheck {
         let all: VehicleAssignments = parse(&record.key, &record.value).map_err(detail)?;
         let place = Vehicle::key(organization, all.vehicle_id);
         // What is damaged is a problem of its own.
@@ -90,7 +57,7 @@ impl Audit<'_> {
 
     /// Counts records. The invoices and the credit notes of an organization must have every number up to its counter exactly
     /// once.
-    pub(super) fn count(&mut self, organization: OrganizationId, spec: &ResourceSpec, record: &Record) -> RowCheck {
+    fn count(&mut self, organization: OrganizationId, spec: &ResourceSpec, record: &Record) -> RowCheck {
         if spec.tag == api_key::SPEC.tag {
             self.api_keys.0 += 1;
         }
@@ -98,28 +65,38 @@ impl Audit<'_> {
             self.tokens.0 += 1;
         }
         let Some(series) = series_of(spec) else { return Ok(()) };
-        self.count_numbered(Some((organization, series.counter)));
+        let number = series.number_of(&record.value);
+        self.count_numbered(Some((organization, series.counter)), number.unwrap_or(0));
         let counter = self.counter_of(organization, series.counter)?;
-        match series.number_of(&record.value) {
-            Some(number) if (1..=counter).contains(&number) => self.bills(organization, spec, record),
+        match number {
+            Some(number) if (1..=counter).contains(&number) => Ok(()),
             Some(number) => Err(format!("its number is {number}, but the counter stands at {counter}")),
             None => Err("it has no number".into()),
         }
     }
 
     /// Counts one numbered object of the organization and counter `now`. When they change, checks the previous count.
-    pub(super) fn count_numbered(&mut self, now: Option<(OrganizationId, &'static str)>) {
+    pub(super) fn count_numbered(&mut self, now: Option<(OrganizationId, &'static str)>, number: u64) {
         match (&mut self.numbered, now) {
-            (Some((place, count)), Some(now)) if *place == now => *count += 1,
+            (Some((place, count, highest)), Some(now)) if *place == now => {
+                *count += 1;
+                *highest = number.max(*highest);
+            }
             _ => {
-                let before = std::mem::replace(&mut self.numbered, now.map(|now| (now, 1)));
-                let Some(((organization, name), count)) = before.filter(|_| !self.gaps) else { return };
+                let before = std::mem::replace(&mut self.numbered, now.map(|now| (now, 1, number)));
+                let Some(((organization, name), count, highest)) = before.filter(|_| !self.gaps) else { return };
                 match self.counter_of(organization, name) {
                     Ok(counter) if counter == count => {}
                     Ok(counter) => {
                         let found = counted(count, name);
                         let what = format!("it has {found}, but the counter stands at {counter}");
-                        self.report.add(format!("organization {organization}"), what, Remedy::Repair);
+                        let remedy = match () {
+                            () if count < counter => Remedy::Gone,
+                            // A number that was given twice.
+                            () if highest <= counter => Remedy::Backup,
+                            () => Remedy::Repair,
+                        };
+                        self.report.add(format!("organization {organization}"), what, remedy);
                     }
                     Err(what) => self.report.add(format!("organization {organization}"), what, Remedy::Repair),
                 }
@@ -127,21 +104,20 @@ impl Audit<'_> {
         }
     }
 
-    pub(super) fn counter_of(&self, organization: OrganizationId, name: &str) -> Result<u64, String> {
+    fn counter_of(&self, organization: OrganizationId, name: &str) -> Result<u64, String> {
         Ok(self.find(&key::counter(organization, name))?.map_or(0, |record| record.revision))
     }
 
     pub(super) fn index_entry(&self, organization: OrganizationId, resource: u8, id: Uuid, entry: &Record) -> RowCheck {
-        marker(entry)?;
         let spec = resources::spec_of_tag(resource).ok_or("it points at no record of a known resource")?;
         let record = self.find(&key::record(organization, spec, id))?.ok_or("its record is not there")?;
         let expected = expected_keys(organization, spec, id, &record.value).map_err(detail)?;
         if expected.contains(&entry.key) { Ok(()) } else { Err("its record has other values".into()) }
     }
 
-    /// Checks that what an invoice bills is there and lists it, that what it says of its credit notes is true, and that the invoice
-    /// of a credit note lists it. What is damaged is a problem of its own.
-    pub(super) fn bills(&self, organization: OrganizationId, spec: &ResourceSpec, record: &Record) -> RowCheck {
+    /// Checks that what an invoice bills lists it, that what it says of its credit notes is true, and that the invoice of a credit note
+    /// lists it. What is damaged or gone is a problem of its own.
+    fn bills(&self, organization: OrganizationId, spec: &ResourceSpec, record: &Record) -> RowCheck {
         if spec.tag == credit_note::SPEC.tag {
             let note: CreditNote = parse(&record.key, &record.value).map_err(detail)?;
             let place = Invoice::key(organization, note.invoice_id);
@@ -154,6 +130,9 @@ impl Audit<'_> {
                 Err(format!("it credits {}, which does not list it", in_words(&place)))
             };
         }
+        if spec.tag != invoice::SPEC.tag {
+            return Ok(());
+        }
         let invoice: Invoice = parse(&record.key, &record.value).map_err(detail)?;
         #[derive(Deserialize)]
         struct Billed {
@@ -161,14 +140,10 @@ impl Audit<'_> {
         }
         for source in invoice.sources() {
             let place = source.key(organization);
-            let record = match self.find(&place) {
-                Ok(Some(record)) => record,
-                Ok(None) => return Err(format!("it bills {}, which is not there", in_words(&place))),
-                Err(_) => continue,
-            };
-            let billed: Result<Billed, _> = crate::value::read_json(&record.value);
+            let Ok(Some(source)) = self.find(&place) else { continue };
+            let billed: Result<Billed, _> = crate::value::read_json(&source.value);
             if billed.is_ok_and(|billed| !billed.invoice_ids.contains(&invoice.id.uuid())) {
-                return Err(format!("it bills {}, which does not list it", in_words(&record.key)));
+                return Err(format!("it bills {}, which does not list it", in_words(&place)));
             }
         }
         self.credits(organization, &invoice)
@@ -193,20 +168,6 @@ impl Audit<'_> {
         }
         Err(format!("its `amount_credited` is {}, but its credit notes credit {sum}", invoice.amount_credited))
     }
-}
-
-/// Checks that a stored object says that it is the object of its key.
-pub(in crate::check) fn is_itself(spec: &ResourceSpec, id: Uuid, json: &[u8]) -> RowCheck {
-    #[derive(Deserialize)]
-    struct Any {
-        id: Uuid,
-        object: String,
-    }
-    let any: Any = crate::value::read_json(json).map_err(|error| format!("it does not parse: {error}"))?;
-    if any.id == id && any.object == spec.object {
-        return Ok(());
-    }
-    Err(format!("it says that it is {} {}", any.object, any.id))
 }
 
 /// So many of what a counter counts: `2 credit notes`.

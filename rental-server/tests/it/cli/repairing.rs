@@ -5,7 +5,12 @@ use crate::{
     events_in_store::stop,
     support::{Organization, Server, flip},
 };
-use serde_json::json;
+use rental_core::{
+    resources::{Resource as _, customer::Customer, vehicle::Vehicle},
+    store::{Batch, Store as _, redb::Redb},
+    value::{Id, OrganizationId},
+};
+use serde_json::{Value, json};
 
 #[test]
 fn a_file_with_a_rotten_page_is_checked_and_repaired_by_no_command_and_leads_to_a_backup() {
@@ -75,4 +80,80 @@ fn a_vehicle_that_is_booked_twice_is_told_with_both_ids_and_the_nights_and_a_rep
     drop(whose);
     stop(server);
     assert_eq!(run(&words("check")).code, Some(0));
+}
+
+#[test]
+fn what_names_a_lost_customer_and_a_lost_vehicle_is_served_after_a_repair_and_its_nights_stay_taken() {
+    let Some(cli) = Cli::find() else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.redb");
+    let server = Server::start_on_file(directory.path(), &[]);
+    let whose = server.organization();
+    let (vehicle, customer) = (whose.vehicle(json!({})), whose.customer(json!({})));
+    let dates = json!({"vehicle_id": vehicle, "customer_id": customer, "start_date": "2096-06-01", "end_date": "2096-06-09", "status": "APPROVED"});
+    let rental = whose.post("/v1/rentals", &dates).id();
+    let toll =
+        whose.recorded("tolls", &json!({"amount": 5, "agency": "E", "vehicle_id": vehicle, "customer_id": customer}));
+    let bill = json!({"customer_id": customer, "rental_id": rental, "lines": [{"description": "Days", "amount": 10}]});
+    let invoice = server.admin("POST", &format!("/admin/v1/organizations/{}/invoices", whose.id), &bill).id();
+    let (id, read, write) = (whose.id.clone(), whose.read.clone(), whose.write.clone());
+    drop(whose);
+    stop(server);
+
+    let organization: OrganizationId = Id::parse(&id).expect("an id");
+    let mut lost = Batch::default();
+    lost.delete(Vehicle::key(organization, Id::parse(&vehicle).expect("an id")));
+    lost.delete(Customer::key(organization, Id::parse(&customer).expect("an id")));
+    let store = Redb::open(&path, 1 << 20).expect("the store");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    runtime.block_on(store.commit(lost)).expect("a commit");
+    store.close().expect("it closes");
+    let run =
+        |words: &str| ran(&mut cli.command("http://127.0.0.1:1", &format!("store {words} redb:{}", path.display())));
+    assert_eq!(run("check").code, Some(1), "index entries lead to nothing");
+    let repaired = run("repair --yes --json");
+    assert_eq!(repaired.code, Some(0), "{repaired:?}");
+    let told: Vec<String> = repaired.json()["left_listed"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| format!("{} {}", one["place"].as_str().expect("text"), one["what"].as_str().expect("text")))
+        .collect();
+    let tells = |whose: &str, of: &str| told.iter().any(|line| line.contains(whose) && line.contains(of));
+    assert!(
+        tells(&rental, &vehicle) && tells(&rental, &customer) && tells(&toll, &customer) && tells(&invoice, &customer)
+    );
+    let checked = run("check");
+    assert!(checked.code == Some(0) && checked.stderr.contains("is gone"), "{checked:?}");
+
+    let server = Server::start_on_file(directory.path(), &[]);
+    let whose = Organization { server: &server, id: id.clone(), read, write };
+    for (path, field, gone) in [
+        (format!("/v1/rentals/{rental}"), "vehicle_id", &vehicle),
+        (format!("/v1/tolls/{toll}"), "customer_id", &customer),
+        (format!("/v1/invoices/{invoice}"), "customer_id", &customer),
+    ] {
+        assert_eq!(whose.get(&path).ok()[field], json!(gone), "{path}");
+    }
+    whose.get(&format!("/v1/customers/{customer}")).error(404, "invalid_request_error", "resource_missing");
+    let count = |path: &str| whose.get(path).ok()["data"].as_array().map(Vec::len);
+    assert_eq!(count(&format!("/v1/rentals?customer={customer}")), Some(1));
+    assert_eq!(count(&format!("/v1/tolls?vehicle={vehicle}")), Some(1));
+    assert_eq!(count("/v1/vehicles"), Some(0));
+    assert_eq!(count("/v1/availability?from=2096-06-01&to=2096-06-09"), Some(0));
+    for path in [
+        format!("/admin/v1/invoices/{invoice}/print"),
+        format!("/admin/v1/organizations/{id}/tolls/suggestions"),
+        format!("/admin/v1/organizations/{id}/export"),
+    ] {
+        assert_eq!(server.admin("GET", &path, &Value::Null).status, 200, "{path}");
+    }
+    let other = whose.customer(json!({}));
+    let again = json!({"vehicle_id": vehicle, "customer_id": other, "start_date": "2096-06-05", "end_date": "2096-06-06", "status": "APPROVED"});
+    assert!(whose.post("/v1/rentals", &again).status < 500, "nobody gets a vehicle that is not there");
+    assert!(whose.patch(&format!("/v1/tolls/{toll}"), &json!({"customer_id": other})).status < 500);
+    whose.patch(&format!("/v1/rentals/{rental}"), &json!({"status": "CANCELLED"})).ok();
+    drop(whose);
+    stop(server);
+    assert_eq!(run("check").code, Some(0));
 }

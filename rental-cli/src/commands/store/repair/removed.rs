@@ -5,17 +5,16 @@ use crate::{
     failure::Failure,
     output::whole_file::{Partial, cannot_write},
 };
-use bytes::Bytes;
 use clap::ArgMatches;
 use rental_core::{
-    check::repair::{Found, Plan},
+    check::repair::Found,
     resources::row_words::in_words,
-    store::{Key, StoreError},
+    store::{Engine, StoreError},
 };
 use serde_json::json;
 use std::{
     io::{BufWriter, Write as _},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 /// Why the rows were not saved.
@@ -39,30 +38,20 @@ impl From<Failure> for NotSaved {
     }
 }
 
-/// Saves the rows that the plan removes or replaces, each as one JSON object: key and stored bytes in hex. Returns the name of
-/// the file; `None` if the plan only adds rows. `before` is the number of files that this command made before.
-pub(super) fn save(
-    plan: &Plan,
-    matches: &ArgMatches,
-    before: usize,
-    stored: impl Fn(&Key) -> Result<Option<Bytes>, StoreError>,
-) -> Result<Option<PathBuf>, NotSaved> {
-    if !plan.changes.values().any(|change| change.loses()) {
+/// Saves the rows that are removed or replaced, each as one JSON object: key and stored bytes in hex. Returns the name of the file;
+/// `None` if there are none.
+pub(super) async fn save(found: &Found, matches: &ArgMatches, store: &dyn Engine) -> Result<Option<PathBuf>, NotSaved> {
+    if found.changes.is_empty() {
         return Ok(None);
     }
-    let path = file_name(matches.get_one("save"), before);
-    refuse_existing(&path)?;
+    let path = matches.get_one("save").cloned().unwrap_or_else(file_name);
     let partial = Partial::create_for(&path)?;
     let failed = |error| NotSaved::File(cannot_write(&partial.at, error));
     let mut out = BufWriter::new(partial.file());
-    for (key, change) in plan.changes.iter().filter(|(_, change)| change.loses()) {
-        let bytes = stored(key).map_err(NotSaved::Store)?.unwrap_or_default();
-        let revision = match change.found {
-            Found::Row(revision) => Some(revision),
-            Found::Damaged | Found::Nothing => None,
-        };
+    for (key, change) in &found.changes {
+        let Some(bytes) = store.stored(key).await.map_err(NotSaved::Store)? else { continue };
         let line = json!({
-            "key": hex::encode(key.as_bytes()), "revision": revision, "stored": hex::encode(&bytes),
+            "key": hex::encode(key.as_bytes()), "revision": change.revision, "stored": hex::encode(&bytes),
             "row": in_words(key), "problem": change.why,
         });
         writeln!(out, "{line}").map_err(failed)?;
@@ -73,22 +62,17 @@ pub(super) fn save(
     Ok(Some(path))
 }
 
-/// `--save`, or a name with the time. A store with very many problems needs several files, which get a number.
-fn file_name(given: Option<&PathBuf>, before: usize) -> PathBuf {
+/// A name with the time.
+fn file_name() -> PathBuf {
     let time: String = edge::now().to_string().chars().filter(char::is_ascii_alphanumeric).collect();
-    let mut name =
-        given.map_or_else(|| format!("rental-repair-{time}.jsonl").into(), |path| path.clone().into_os_string());
-    if before > 0 {
-        name.push(format!(".{}", before + 1));
-    }
-    name.into()
+    format!("rental-repair-{time}.jsonl").into()
 }
 
-/// Refuses to replace a file or a link, also one that leads nowhere.
-fn refuse_existing(path: &Path) -> Result<(), Failure> {
-    if path.symlink_metadata().is_err() {
+/// Refuses to replace a file or a link that `--save` names, also a link that leads nowhere.
+pub(super) fn refuse_existing(matches: &ArgMatches) -> Result<(), Failure> {
+    let Some(path) = matches.get_one::<PathBuf>("save").filter(|path| path.symlink_metadata().is_ok()) else {
         return Ok(());
-    }
+    };
     Err(Failure::AlreadyExists {
         problem: format!("{} exists; nothing was written to it and no row was changed", path.display()),
         hint: "choose another name with --save",
