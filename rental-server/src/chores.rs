@@ -15,6 +15,7 @@ use rental_core::{
 };
 use std::{future::Future, sync::Arc, time::Duration};
 use tokio::{
+    runtime::Handle,
     task::JoinHandle,
     time::{MissedTickBehavior, interval},
 };
@@ -61,7 +62,8 @@ pub(crate) fn start(supervisor: &Arc<Supervisor>, app: &Arc<App>) -> Vec<JoinHan
         supervisor.start("retention", move || writing(LONG, Arc::clone(&old), remove_old_events)),
         supervisor.start("usage", move || writing(usage::PERIOD, Arc::clone(&used), save_usage)),
         supervisor.start("usage_recount", move || writing(usage::LOOK, Arc::clone(&counted), recount_usage)),
-        supervisor.start("congestion", move || {
+        // It measures how long requests wait for a processor, so it runs as one of them.
+        supervisor.start_on(&Handle::current(), "congestion", move || {
             let app = Arc::clone(&shared);
             async move { app.congestion.watch().await }
         }),

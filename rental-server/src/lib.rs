@@ -38,6 +38,7 @@ mod state;
 mod supervisor;
 mod tasks;
 mod telemetry;
+mod threads;
 mod trace_context;
 mod upgrade;
 mod usage;
@@ -78,6 +79,7 @@ use std::{
 };
 use tokio::{
     net::TcpListener,
+    runtime::Handle,
     signal::unix::{SignalKind, signal},
     sync::watch,
     task::JoinHandle,
@@ -124,12 +126,13 @@ pub fn main() -> ExitCode {
         Ok(passed) => passed,
         Err(message) => return fail(&message),
     };
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime,
+    let (runtime, background) = match threads::of_requests().and_then(|own| Ok((own, threads::of_background()?))) {
+        Ok(both) => both,
         Err(error) => return fail(&format!("cannot start: {error}")),
     };
-    let outcome = runtime.block_on(run(&config, passed));
+    let outcome = runtime.block_on(run(&config, passed, background.handle()));
     // Without this, the exit would wait for threads of look-ups of names, and a silent name server answers none of them.
+    background.shutdown_timeout(LONGEST_LEFT_OVER);
     runtime.shutdown_timeout(LONGEST_LEFT_OVER);
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -201,7 +204,7 @@ fn start_logging(config: &Config) {
     tracing_subscriber::registry().with(filter).with(lines).init();
 }
 
-async fn run(config: &Config, passed: Vec<StdListener>) -> Result<(), String> {
+async fn run(config: &Config, passed: Vec<StdListener>, background: &Handle) -> Result<(), String> {
     let demo = if config.demo { Some(demo::Place::new()?) } else { None };
     let Ok(store_url) = demo.as_ref().map_or_else(|| Ok(config.store.clone()), |demo| store_url(&demo.store_url()));
     let place = store_url.place()?;
@@ -224,7 +227,10 @@ async fn run(config: &Config, passed: Vec<StdListener>) -> Result<(), String> {
     engine::make_views(store.as_ref()).await;
     chores::begin_clock(store.as_ref()).await?;
     let token = secrets::admin_token(config, place.file())?;
-    let (app, hooks, supervisor) = assemble(config, place.as_ref(), &store, (&token.text, backups)).await?;
+    // A connection to a database is driven by the thread that opened it, for background tasks and requests.
+    let threads = if store.is_shared() { Handle::current() } else { background.clone() };
+    let supervisor = Supervisor::new(threads);
+    let (app, hooks) = assemble(config, place.as_ref(), (&store, &supervisor), (&token.text, backups)).await?;
     match (&demo, base_urls.last()) {
         // The last one serves everything.
         (Some(_), Some(base_url)) => demo::fill(&app, base_url, &token.text).await?,
@@ -247,33 +253,32 @@ async fn run(config: &Config, passed: Vec<StdListener>) -> Result<(), String> {
 async fn assemble(
     config: &Config,
     place: &dyn Place,
-    store: &Arc<dyn Engine>,
+    (store, supervisor): (&Arc<dyn Engine>, &Arc<Supervisor>),
     (token, backups): (&str, Backups),
-) -> Result<(Arc<App>, Arc<Hooks>, Arc<Supervisor>), String> {
+) -> Result<(Arc<App>, Arc<Hooks>), String> {
     let keys = master_key::open(store.as_ref(), config, place.file()).await?;
-    let supervisor = Supervisor::new();
     let space = Space::of(place.file(), config.min_free_space);
-    let hooks = Hooks::new(Arc::clone(store), webhook_settings(config)?, keys, Arc::clone(&supervisor), space)?;
+    let hooks = Hooks::new(Arc::clone(store), webhook_settings(config)?, keys, Arc::clone(supervisor), space)?;
     let names = endpoints::names().map(|(method, path)| (method.as_str(), path));
     let failures = Failures::default();
     let (limits, tenants) = limits(config);
     let seen = (&*hooks.damaged, &hooks.space, &backups);
     let metrics =
-        Metrics::new(names, (&hooks.metrics, &hooks.settings.telemetry), seen, &supervisor, (&failures, &tenants));
+        Metrics::new(names, (&hooks.metrics, &hooks.settings.telemetry), seen, supervisor, (&failures, &tenants));
     store.observe(metrics.commits.clone());
     let public_url = config.public_url.as_ref().map(|url| url.0.as_str());
     let documents = reference::documents(&endpoints::ENDPOINTS, config.operator_listen.is_some(), public_url);
     let mut app = App::new(
         Arc::clone(store),
         place.file().map(Path::to_owned),
-        (Arc::clone(&supervisor), Arc::clone(&hooks)),
+        (Arc::clone(supervisor), Arc::clone(&hooks)),
         token,
         (limits, tenants),
         (metrics, documents, failures),
     );
     app.backups = Arc::new(backups);
     app.public_url = public_url.map(str::to_owned);
-    Ok((Arc::new(app), hooks, supervisor))
+    Ok((Arc::new(app), hooks))
 }
 
 /// The limits of requests, and what the organizations may use.

@@ -24,7 +24,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
-use tokio::{sync::watch, task::JoinHandle};
+use tokio::{runtime::Handle, sync::watch, task::JoinHandle};
 
 /// Begins the work of a task, each time that it is started.
 type Work = Box<dyn Fn() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
@@ -58,6 +58,7 @@ struct Labels {
 /// The background tasks of this server.
 pub(crate) struct Supervisor {
     limits: Limits,
+    threads: Handle,
     stopping: watch::Sender<bool>,
     /// Tasks whose deaths concern the readiness of the server.
     tasks: Mutex<BTreeMap<&'static str, Deaths>>,
@@ -65,13 +66,14 @@ pub(crate) struct Supervisor {
 }
 
 impl Supervisor {
-    pub(crate) fn new() -> Arc<Self> {
-        Self::with(LIMITS)
+    /// A supervisor whose tasks run on these threads.
+    pub(crate) fn new(threads: Handle) -> Arc<Self> {
+        Self::with(LIMITS, threads)
     }
 
-    fn with(limits: Limits) -> Arc<Self> {
+    fn with(limits: Limits, threads: Handle) -> Arc<Self> {
         let stopping = watch::Sender::new(false);
-        Arc::new(Self { limits, stopping, tasks: Mutex::default(), restarts: Family::default() })
+        Arc::new(Self { limits, threads, stopping, tasks: Mutex::default(), restarts: Family::default() })
     }
 
     /// Adds the count of restarts to the page of metrics.
@@ -92,14 +94,27 @@ impl Supervisor {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        self.start_boxed(name, Box::new(move || Box::pin(work())))
+        self.start_on(&self.threads, name, work)
+    }
+
+    /// Starts a task on other threads than the others.
+    pub(crate) fn start_on<F>(
+        self: &Arc<Self>,
+        threads: &Handle,
+        name: &'static str,
+        work: impl Fn() -> F + Send + Sync + 'static,
+    ) -> JoinHandle<()>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.start_boxed(threads, name, Box::new(move || Box::pin(work())))
     }
 
     /// The same for any task: compiled once.
-    fn start_boxed(self: &Arc<Self>, name: &'static str, work: Work) -> JoinHandle<()> {
+    fn start_boxed(self: &Arc<Self>, threads: &Handle, name: &'static str, work: Work) -> JoinHandle<()> {
         let supervisor = Arc::clone(self);
         supervisor.note(name, |task, now| task.started(now));
-        tokio::spawn(async move {
+        threads.spawn(async move {
             let mut restarts = Restarts::default();
             while let Some(pause) = supervisor.run_once(name, &mut restarts, false, &work).await {
                 supervisor.note(name, |task, now| task.died(now, &supervisor.limits));

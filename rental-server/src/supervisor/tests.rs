@@ -12,7 +12,7 @@ const SHORT: Limits = Limits {
 
 /// A supervisor that hardly waits before it starts a task again.
 pub(crate) fn hasty() -> Arc<Supervisor> {
-    Supervisor::with(SHORT)
+    Supervisor::with(SHORT, Handle::current())
 }
 
 /// How often a task was started again.
@@ -99,7 +99,7 @@ async fn until(mut holds: impl FnMut() -> bool) {
 #[tokio::test]
 async fn a_task_that_panics_or_ends_is_counted_and_started_again() {
     for panics in [true, false] {
-        let supervisor = Supervisor::with(SHORT);
+        let supervisor = Supervisor::with(SHORT, Handle::current());
         let task = supervisor.start("relay", dying(&supervisor, 4, panics));
         until(|| restarts(&supervisor, "relay") == 4).await;
         assert_eq!(supervisor.failing(), None, "four deaths are not too many");
@@ -111,7 +111,7 @@ async fn a_task_that_panics_or_ends_is_counted_and_started_again() {
 
 #[tokio::test]
 async fn a_task_that_keeps_dying_makes_the_server_not_ready_and_is_named() {
-    let supervisor = Supervisor::with(SHORT);
+    let supervisor = Supervisor::with(SHORT, Handle::current());
     let well = supervisor.start("cluster", dying(&supervisor, 0, true));
     let task = supervisor.start("relay", dying(&supervisor, usize::MAX, true));
     until(|| supervisor.failing() == Some("relay")).await;
@@ -124,7 +124,7 @@ async fn a_task_that_keeps_dying_makes_the_server_not_ready_and_is_named() {
 
 #[tokio::test]
 async fn a_panic_before_the_first_wait_is_caught_too() {
-    let supervisor = Supervisor::with(SHORT);
+    let supervisor = Supervisor::with(SHORT, Handle::current());
     let lives = AtomicUsize::new(0);
     let call = || {
         assert!(lives.fetch_add(1, Ordering::Relaxed) > 1, "injected");
@@ -136,7 +136,7 @@ async fn a_panic_before_the_first_wait_is_caught_too() {
 
 #[tokio::test]
 async fn one_of_many_may_end_and_its_deaths_leave_the_server_ready() {
-    let supervisor = Supervisor::with(SHORT);
+    let supervisor = Supervisor::with(SHORT, Handle::current());
     let lives = AtomicUsize::new(0);
     supervisor
         .run_one_of("lane", || async {
@@ -149,7 +149,10 @@ async fn one_of_many_may_end_and_its_deaths_leave_the_server_ready() {
 
 #[tokio::test]
 async fn a_stop_ends_the_pause_before_a_restart() {
-    let supervisor = Supervisor::with(Limits { first_pause: Duration::MAX, longest_pause: Duration::MAX, ..SHORT });
+    let supervisor = Supervisor::with(
+        Limits { first_pause: Duration::MAX, longest_pause: Duration::MAX, ..SHORT },
+        Handle::current(),
+    );
     let task = supervisor.start("relay", dying(&supervisor, usize::MAX, true));
     until(|| restarts(&supervisor, "relay") == 1).await;
     supervisor.stop();
