@@ -19,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
 
 /// Rows in one transaction.
-pub const CHUNK: usize = 200;
+pub const CHUNK: usize = 500;
 /// How often a transaction is tried when concurrent writes change the rows it has read.
 pub(super) const MAX_ATTEMPTS: usize = 64;
 /// Most cached results of searches for the holders of a transponder or plate.
