@@ -22,6 +22,7 @@ mod guard;
 mod healthcheck;
 mod histogram;
 mod http;
+mod limits;
 mod master_key;
 mod metrics;
 mod objects;
@@ -33,7 +34,6 @@ mod panics;
 mod reference;
 mod secrets;
 mod service_manager;
-mod shares;
 mod state;
 mod supervisor;
 mod tasks;
@@ -181,8 +181,8 @@ fn say(message: &str) {
 
 /// The most connections of clients and operators and attempts of webhooks at the same time.
 fn most_clients(config: &Config) -> u64 {
-    let fixed = u64::try_from(OPERATOR_CONNECTIONS + outgoing::client::MOST_KEPT).unwrap_or(u64::MAX);
-    fixed.saturating_add(u64::from(config.max_connections) + u64::from(webhooks::MOST_IN_FLIGHT))
+    let fixed = OPERATOR_CONNECTIONS + outgoing::client::MOST_KEPT + webhooks::MOST_IN_FLIGHT;
+    u64::try_from(fixed).unwrap_or(u64::MAX).saturating_add(u64::from(config.max_connections))
 }
 
 fn start_logging(config: &Config) {

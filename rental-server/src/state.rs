@@ -15,8 +15,8 @@ use crate::{
         files::Files,
         reply::{Document, Problem},
     },
+    limits::{FairShare, Holder},
     metrics::Metrics,
-    shares::{Share, Shares},
     supervisor::Supervisor,
     usage::Usage,
     webhooks::Hooks,
@@ -82,15 +82,13 @@ pub(crate) struct App {
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
     /// Requests that use the store, divided among organizations: all writes, and reads of a store that others share.
-    pub(crate) requests: Arc<Shares>,
+    pub(crate) requests: Arc<FairShare>,
     /// Shares the processors among organizations.
     pub(crate) congestion: Congestion,
     /// Bytes of bodies, divided among organizations.
-    pub(crate) bodies: Arc<Shares>,
+    pub(crate) bodies: Arc<FairShare>,
     /// Bytes of responses that clients have not read yet, divided among organizations; all operators are one of them.
-    pub(crate) responses: Arc<Shares>,
-    /// The operators' share of them.
-    pub(crate) operators_responses: Arc<Share>,
+    pub(crate) responses: Arc<FairShare>,
     /// Limits the log lines about requests that got no share.
     pub(crate) crowded_lines: Bucket,
     /// When clients are told that their key is unknown, or that they send too much.
@@ -133,7 +131,7 @@ impl App {
             tenants,
             operators: Operators::default(),
             failures,
-            requests: Shares::new(MOST_REQUESTS),
+            requests: FairShare::new(MOST_REQUESTS),
             store,
             store_path,
             congestion: Congestion::new(metrics.turn_waits.clone()),
@@ -143,9 +141,8 @@ impl App {
             documents,
             crowded_lines: Bucket::default(),
             refusals: Pace::default(),
-            bodies: Shares::new(MOST_BODY_BYTES.max(limits.max_body.saturating_mul(LARGEST_BODIES))),
-            responses: Shares::new(MOST_RESPONSE_BYTES),
-            operators_responses: Arc::default(),
+            bodies: FairShare::new(MOST_BODY_BYTES.max(limits.max_body.saturating_mul(LARGEST_BODIES))),
+            responses: FairShare::new(MOST_RESPONSE_BYTES),
             limits,
             started: Instant::now(),
             public_url: None,
@@ -176,12 +173,13 @@ impl App {
         hash.ct_eq(&self.admin_token).into()
     }
 
-    /// Waits a moment when the clients of this share have not read what was sent to them.
+    /// Waits a moment when the clients of this organization have not read what was sent to them.
     ///
     /// # Errors
     /// [`Problem::Crowded`]: they still have not.
-    pub(crate) async fn room_for_response(&self, share: &Arc<Share>) -> Result<(), Problem> {
-        if self.responses.has_room(share) || self.responses.take(share, 1).await.is_some() {
+    pub(crate) async fn room_for_response(&self, organization: OrganizationId) -> Result<(), Problem> {
+        let holder = Holder::from(organization);
+        if self.responses.has_room(holder) || self.responses.take(holder, 1).await.is_some() {
             return Ok(());
         }
         self.metrics.crowded.inc();

@@ -8,7 +8,6 @@ pub mod attempt;
 pub mod cluster;
 pub mod concurrency;
 pub mod deletion;
-pub mod fair_share;
 pub mod fan_out;
 pub mod master_key;
 pub mod secret;

@@ -12,12 +12,12 @@ use crate::{
         uses::{MINUTE, Uses},
     },
     congestion::Account,
-    shares::{Part, Share, Shares},
+    limits::{FairShare, Part},
 };
 use rental_core::{
     error::{Error, KeyProblem},
     operations::api_keys::{self, Principal},
-    resources::api_key::ApiKey,
+    resources::{api_key::ApiKey, organization::SYSTEM},
     store::{Revision, Store},
     value::{ApiKeyId, OrganizationId, Timestamp},
 };
@@ -53,16 +53,13 @@ pub(crate) struct Pass {
     /// Its organization, and the limit of the organization's requests.
     pub(crate) tenant: Arc<Tenant>,
     pub(crate) request_limit: Option<Limit>,
-    /// What the organization has of resources that all organizations share.
+    /// What the organization takes of the processors.
     pub(crate) held: Arc<Held>,
 }
 
-/// An organization's shares of resources. Kept while requests use it.
+/// What an organization takes. Kept while requests use it.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
-    pub(crate) requests: Arc<Share>,
-    pub(crate) bodies: Arc<Share>,
-    pub(crate) responses: Arc<Share>,
     /// Its processor time.
     pub(crate) account: Account,
     /// Held by the read of many objects that it has in progress.
@@ -86,8 +83,6 @@ pub(crate) struct Authenticator {
     usage: Mutex<HashMap<ApiKeyId, Arc<Usage>>>,
     tenants: Arc<Tenants>,
     held: Mutex<HashMap<OrganizationId, Arc<Held>>>,
-    /// The share of keys that are not in the cache, so that a flood of unknown keys leaves the store to others.
-    strangers: Arc<Share>,
     /// Keys used since the last flush.
     pub(crate) uses: Uses<ApiKey>,
 }
@@ -118,7 +113,7 @@ impl Authenticator {
         store: &dyn Store,
         presented: &str,
         now: Timestamp,
-        requests: &Arc<Shares>,
+        requests: &Arc<FairShare>,
     ) -> Result<(Arc<Pass>, bool), Error> {
         let invalid = Error::Unauthenticated(KeyProblem::Invalid);
         let Some(hash) = api_keys::key_hash(presented) else { return Err(invalid) };
@@ -135,13 +130,14 @@ impl Authenticator {
         Ok((pass, revalidate))
     }
 
-    /// Limits how many unknown keys are looked up at the same time in a store that others share. A file answers at once.
-    async fn admit_stranger(&self, hash: &[u8; 32], requests: &Arc<Shares>) -> Result<Option<Part>, Error> {
+    /// Limits how many unknown keys are looked up at the same time in a store that others share, so that a flood of them leaves it to
+    /// others. A file answers at once.
+    async fn admit_stranger(&self, hash: &[u8; 32], requests: &Arc<FairShare>) -> Result<Option<Part>, Error> {
         let known = || self.seen.read().unwrap_or_else(PoisonError::into_inner).contains_key(&hash[..16]);
         if !self.shared || known() {
             return Ok(None);
         }
-        let part = requests.take(&self.strangers, 1).await;
+        let part = requests.take(SYSTEM.into(), 1).await;
         part.map(Some).ok_or_else(|| Error::Unavailable("too many unknown API keys are being looked up".into()))
     }
 
@@ -178,7 +174,7 @@ impl Authenticator {
         pass
     }
 
-    pub(crate) fn held(&self, organization: OrganizationId) -> Arc<Held> {
+    fn held(&self, organization: OrganizationId) -> Arc<Held> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if held.len() >= MOST_KEYS {
             // Those in use stay counted for all organizations together.

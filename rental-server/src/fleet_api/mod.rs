@@ -21,8 +21,8 @@ use crate::{
         problem::BadToken,
         reply::{Handled, Problem, Reply},
     },
+    limits::{Holder, Part},
     objects::{create, get, list_ordered, update},
-    shares::Part,
     state::App,
 };
 use bytes::Bytes;
@@ -176,11 +176,12 @@ impl Keyed<'_> {
             return Ok(refused);
         }
         self.taken = true;
-        if !app.responses.has_room(&pass.held.responses) {
-            // Boxed: it is rare, and would make the future of a read larger.
-            Box::pin(app.room_for_response(&pass.held.responses)).await?;
-        }
         let (organization, spec) = (&pass.principal.organization, self.collection.spec);
+        let holder = Holder::from(organization.id);
+        if !app.responses.has_room(holder) {
+            // Boxed: it is rare, and would make the future of a read larger.
+            Box::pin(app.room_for_response(organization.id)).await?;
+        }
         let target = (store, &**organization, self.collection);
         let handled = match self.action {
             // A file answers a read at once, so reads of it are never in progress together.
@@ -240,7 +241,7 @@ impl Keyed<'_> {
                 .await
             }
         };
-        let handled = handled.map(|reply| reply.counted(&app.responses, &pass.held.responses));
+        let handled = handled.map(|reply| reply.counted(&app.responses, holder));
         match self.rate_limit {
             None => handled,
             Some(_) => {
@@ -256,7 +257,8 @@ impl Keyed<'_> {
         if let Some(mut body) = self.body.take() {
             let announced = self.call.announced_length().unwrap_or(app.limits.max_body).min(app.limits.max_body);
             if announced > SMALL_BODY {
-                bytes = Some(admitted(app, pass, app.bodies.take(&pass.held.bodies, announced).await)?);
+                bytes =
+                    Some(admitted(app, pass, app.bodies.take(pass.principal.organization.id.into(), announced).await)?);
             }
             self.read = read(app, self.call, &mut body).await;
         }
@@ -266,7 +268,7 @@ impl Keyed<'_> {
 
 /// Takes a part of the store's time for an organization; waits a moment when it has its share already.
 async fn admit(app: &App, pass: &Pass) -> Result<Part, Problem> {
-    admitted(app, pass, app.requests.take(&pass.held.requests, 1).await)
+    admitted(app, pass, app.requests.take(pass.principal.organization.id.into(), 1).await)
 }
 
 /// A part that was taken. Counts and logs a request that got none.

@@ -9,7 +9,7 @@ use crate::{
         tls::HTTP2,
         traffic::Traffic,
     },
-    shares::Share,
+    limits::Holder,
 };
 use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
@@ -41,20 +41,15 @@ impl<S: Service> Drop for Counted<S> {
     }
 }
 
-/// Serves a connection until it ends. `address` is the share of its address in the requests of HTTP/2.
-pub(super) async fn serve<S: Service>(
-    stream: TcpStream,
-    traffic: Arc<Traffic>,
-    address: Option<Arc<Share>>,
-    shared: Shared<S>,
-) {
+/// Serves a connection until it ends. Its requests of HTTP/2 count for `holder`.
+pub(super) async fn serve<S: Service>(stream: TcpStream, traffic: Arc<Traffic>, holder: Holder, shared: Shared<S>) {
     let _ = stream.set_nodelay(true);
     let _counted = Counted::new(&shared.service);
     let stream = ClosesGently::new(stream, Arc::clone(&traffic), Arc::clone(&shared.closing));
     match shared.tls.clone() {
         None => http1(stream, traffic, shared).await,
         // In a box, so that the task of a plain connection stays small.
-        Some(acceptor) => Box::pin(encrypted(stream, acceptor, traffic, address, shared)).await,
+        Some(acceptor) => Box::pin(encrypted(stream, acceptor, traffic, holder, shared)).await,
     }
 }
 
@@ -62,7 +57,7 @@ async fn encrypted<S: Service>(
     stream: ClosesGently,
     acceptor: TlsAcceptor,
     traffic: Arc<Traffic>,
-    address: Option<Arc<Share>>,
+    holder: Holder,
     mut shared: Shared<S>,
 ) {
     let handshake = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream));
@@ -72,7 +67,7 @@ async fn encrypted<S: Service>(
     };
     match stream {
         Ok(Ok(stream)) if stream.get_ref().1.alpn_protocol() == Some(HTTP2) => {
-            http2::serve(stream, traffic, address, shared).await;
+            http2::serve(stream, traffic, holder, shared).await;
         }
         Ok(Ok(stream)) => http1(stream, traffic, shared).await,
         Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),

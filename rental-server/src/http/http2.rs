@@ -7,11 +7,11 @@ use crate::{
     http::{
         reply::{Problem, Unsent},
         serve::{Service, respond},
-        serving::{InFlightPart, MAX_HEAD, Shared, answer, to_its_end},
+        serving::{MAX_HEAD, Shared, answer, to_its_end},
         traffic::Traffic,
         unread::ReadToItsEnd,
     },
-    shares::Share,
+    limits::{Holder, Part},
 };
 use bytes::Bytes;
 use hyper::{
@@ -40,15 +40,15 @@ const SEND_BUFFER: usize = 64 << 10;
 const PING: Duration = Duration::from_secs(20);
 
 /// Serves a connection until it ends.
-pub(super) async fn serve<S, I>(stream: I, traffic: Arc<Traffic>, address: Option<Arc<Share>>, shared: Shared<S>)
+pub(super) async fn serve<S, I>(stream: I, traffic: Arc<Traffic>, holder: Holder, shared: Shared<S>)
 where
     S: Service,
     I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let Shared { service, requests, drained, .. } = shared;
-    let (seen, share) = (Arc::clone(&traffic), Arc::<Share>::default());
+    let seen = Arc::clone(&traffic);
     let answers = service_fn(move |request: Request<Incoming>| {
-        let part = requests.try_take(address.as_ref(), &share);
+        let part = requests.try_take(holder, 1);
         let request = request.map(ReadToItsEnd::new);
         let (call, response) = answer(&service, &seen, request);
         // In a box that is freed when the head of the response is ready: a body can wait for its client for long.
@@ -83,7 +83,7 @@ where
 /// and keeps it as long as the client does not read.
 struct Counted<B> {
     body: B,
-    part: Option<Arc<InFlightPart>>,
+    part: Option<Arc<Part>>,
 }
 
 impl<B: Body<Data = Bytes> + Unpin> Body for Counted<B> {

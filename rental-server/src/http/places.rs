@@ -1,10 +1,13 @@
 //! How many connections there may be: altogether, and of each address.
 
-use crate::{config::Network, http::client_address::trusts, shares::Share};
+use crate::{config::Network, http::client_address::trusts, limits::Holder};
 use std::{
     collections::HashMap,
     net::{IpAddr, Ipv6Addr},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -23,49 +26,45 @@ pub(crate) struct ConnectionLimits {
 pub(super) struct Places {
     limits: ConnectionLimits,
     free: Arc<Semaphore>,
-    /// An address without a connection has no entry.
-    by_address: Mutex<HashMap<IpAddr, OfAddress>>,
-}
-
-/// What one address has.
-#[derive(Default)]
-struct OfAddress {
-    connections: usize,
-    /// Its requests of HTTP/2 in flight.
-    requests: Arc<Share>,
+    /// Open connections. An address without one has no entry.
+    by_address: Mutex<HashMap<IpAddr, usize>>,
+    /// Connections so far.
+    number: AtomicU64,
 }
 
 /// The place of one connection, until it is dropped.
 pub(super) struct Place {
     places: Arc<Places>,
-    /// The address that it is counted for, and the share of that address in the requests of HTTP/2.
-    counted: Option<(IpAddr, Arc<Share>)>,
+    /// The address that it is counted for; `None` for loopback and proxies.
+    counted: Option<IpAddr>,
+    number: u64,
     permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Places {
     pub(super) fn new(limits: ConnectionLimits) -> Arc<Self> {
         let free = Arc::new(Semaphore::new(limits.all));
-        Arc::new(Self { limits, free, by_address: Mutex::default() })
+        Arc::new(Self { limits, free, by_address: Mutex::default(), number: AtomicU64::new(0) })
     }
 
-    fn by_address(&self) -> MutexGuard<'_, HashMap<IpAddr, OfAddress>> {
+    fn by_address(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
         self.by_address.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for a free place; `None` when the address has too many connections.
     pub(super) async fn take(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
         let address = address.to_canonical();
-        let mut place = Place { places: Arc::clone(self), counted: None, permit: None };
+        let number = self.number.fetch_add(1, Ordering::Relaxed);
+        let mut place = Place { places: Arc::clone(self), counted: None, number, permit: None };
         if !address.is_loopback() && !trusts(&self.limits.proxies, address) {
             let address = network(address);
             let mut by_address = self.by_address();
-            let of_address = by_address.entry(address).or_default();
-            if of_address.connections >= self.limits.per_address {
+            let connections = by_address.entry(address).or_default();
+            if *connections >= self.limits.per_address {
                 return None;
             }
-            of_address.connections += 1;
-            place.counted = Some((address, Arc::clone(&of_address.requests)));
+            *connections += 1;
+            place.counted = Some(address);
         }
         place.permit = Arc::clone(&self.free).acquire_owned().await.ok();
         Some(place)
@@ -87,19 +86,25 @@ fn network(address: IpAddr) -> IpAddr {
 }
 
 impl Place {
-    /// The share of its address in the requests of HTTP/2; `None` for loopback and proxies, which have no such limit.
-    pub(super) fn requests(&self) -> Option<Arc<Share>> {
-        self.counted.as_ref().map(|(_, requests)| Arc::clone(requests))
+    /// For whom its requests of HTTP/2 count: for the connection, and for its address if that has a limit.
+    pub(super) fn holder(&self) -> Holder {
+        let number = u128::from(self.number);
+        let group = |address: IpAddr| match address {
+            IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
+            IpAddr::V6(address) => address.to_bits(),
+        };
+        // No address of a group is as small as the number of a connection.
+        self.counted.map_or_else(|| Holder::new(number), |address| Holder::new(group(address)).member(number))
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let Some((address, _)) = &self.counted else { return };
+        let Some(address) = &self.counted else { return };
         let mut by_address = self.places.by_address();
-        if let Some(of_address) = by_address.get_mut(address) {
-            of_address.connections -= 1;
-            if of_address.connections == 0 {
+        if let Some(connections) = by_address.get_mut(address) {
+            *connections -= 1;
+            if *connections == 0 {
                 by_address.remove(address);
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::{
     http::{call::Call, problem::render},
-    shares::{Share, Shares},
+    limits::{FairShare, Holder},
 };
 use bytes::Bytes;
 use futures_util::stream;
@@ -110,10 +110,10 @@ impl Reply {
         Self { status, ..Self::json(body) }
     }
 
-    /// Counts a large body against a share until all of it was sent: a client need not read.
-    pub(crate) fn counted(mut self, shares: &Arc<Shares>, share: &Arc<Share>) -> Self {
+    /// Counts a large body for its holder until all of it was sent: a client need not read.
+    pub(crate) fn counted(mut self, responses: &Arc<FairShare>, holder: Holder) -> Self {
         if self.body.len() > SMALL_RESPONSE {
-            let part = shares.take_anyway(share, self.body.len());
+            let part = responses.take_anyway(holder, self.body.len());
             self.body = Unsent::bytes(self.body, part);
         }
         self

@@ -2,14 +2,17 @@
 //!
 //! It calls a warp filter. warp's own server has no time-out for heads, no connection limit and no shutdown deadline.
 
-use crate::http::{
-    client_address::Peer,
-    connection,
-    places::{ConnectionLimits, Places},
-    serve::Service,
-    serving::{GRACE, Requests, Shared},
-    tls::Tls,
-    traffic::Traffic,
+use crate::{
+    http::{
+        client_address::Peer,
+        connection,
+        places::{ConnectionLimits, Places},
+        serve::Service,
+        serving::{GRACE, Shared},
+        tls::Tls,
+        traffic::Traffic,
+    },
+    limits::FairShare,
 };
 use std::{
     future::Future,
@@ -48,8 +51,8 @@ pub(crate) async fn serve<S: Service>(
     stop: impl Future<Output = ()>,
 ) {
     let (drain, drained) = watch::channel(false);
-    // One address alone can have as many requests in flight as there may be connections.
-    let requests = Requests::new(limits.all.saturating_mul(2));
+    // One connection alone can have as many requests in flight as there may be connections.
+    let requests = FairShare::new(limits.all.saturating_mul(2));
     let closing = Arc::new(Semaphore::new((limits.all / CLOSING_PART).max(1)));
     let tls = tls.map(|tls| tls.acceptor(true));
     let shared = Shared { service, tls, requests, closing, drained };
@@ -96,10 +99,10 @@ impl<S: Service> Door<S> {
             tracing::debug!(%address, "a connection was refused: its address has too many");
             return;
         };
-        let (peer, of_address) = (Peer::new(address, &self.limits.proxies), place.requests());
+        let (peer, holder) = (Peer::new(address, &self.limits.proxies), place.holder());
         let (secure, in_flight) = (self.shared.tls.is_some(), self.shared.service.in_flight());
         let traffic = Arc::new(Traffic::new(Box::new(place), peer, secure, in_flight));
-        tokio::spawn(connection::serve(stream, traffic, of_address, self.shared.clone()));
+        tokio::spawn(connection::serve(stream, traffic, holder, self.shared.clone()));
     }
 }
 

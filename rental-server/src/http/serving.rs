@@ -8,7 +8,7 @@ use crate::{
         serve::{self, Service},
         traffic::Traffic,
     },
-    shares::{Part, Share, Shares},
+    limits::FairShare,
 };
 use futures_util::FutureExt;
 use hyper::{Request, body::Body};
@@ -28,42 +28,12 @@ pub(super) const GRACE: Duration = Duration::from_millis(250);
 pub(super) struct Shared<S> {
     pub(super) service: Arc<S>,
     pub(super) tls: Option<TlsAcceptor>,
-    pub(super) requests: Requests,
+    /// Requests of HTTP/2 in flight: a connection can have many, and an address many connections.
+    pub(super) requests: Arc<FairShare>,
     /// One permit for each connection that waits for its client while it is closed.
     pub(super) closing: Arc<Semaphore>,
     /// Becomes true when idle connections must close.
     pub(super) drained: watch::Receiver<bool>,
-}
-
-/// Requests of HTTP/2 in flight: a connection can have many, and an address many connections. Divided among addresses, so
-/// that the connections of one do not have all together, and among connections, so that one leaves some to another one of
-/// its address.
-#[derive(Clone)]
-pub(super) struct Requests {
-    of_addresses: Arc<Shares>,
-    of_connections: Arc<Shares>,
-}
-
-/// A request in flight.
-pub(super) struct InFlightPart {
-    _of_address: Option<Part>,
-    _of_connection: Part,
-}
-
-impl Requests {
-    pub(super) fn new(most: usize) -> Self {
-        Self { of_addresses: Shares::new(most), of_connections: Shares::new(most) }
-    }
-
-    /// Takes a part of both; of the connection only, where its address has no limit.
-    pub(super) fn try_take(&self, address: Option<&Arc<Share>>, connection: &Arc<Share>) -> Option<InFlightPart> {
-        let of_address = match address {
-            Some(address) => Some(self.of_addresses.try_take(address, 1)?),
-            None => None,
-        };
-        let of_connection = self.of_connections.try_take(connection, 1)?;
-        Some(InFlightPart { _of_address: of_address, _of_connection: of_connection })
-    }
 }
 
 impl<S> Clone for Shared<S> {
@@ -71,7 +41,7 @@ impl<S> Clone for Shared<S> {
         Self {
             service: Arc::clone(&self.service),
             tls: self.tls.clone(),
-            requests: self.requests.clone(),
+            requests: Arc::clone(&self.requests),
             closing: Arc::clone(&self.closing),
             drained: self.drained.clone(),
         }

@@ -2,11 +2,11 @@
 
 use super::{
     hooks::Hooks,
-    permits::Permit,
     send::{Message, span_of},
 };
 use crate::{
     edge,
+    limits::Part,
     panics::catch_panic,
     telemetry::{Span, What},
     trace_context::TraceParent,
@@ -134,7 +134,7 @@ pub(super) fn read_due(record: &Record, class: u8) -> Result<Due, Error> {
 }
 
 /// Makes one attempt and commits its outcome. The permit is given back at the end.
-pub(super) async fn attempt(hooks: Arc<Hooks>, target: Arc<Target>, row: Due, began: Began, permit: Permit) -> Report {
+pub(super) async fn attempt(hooks: Arc<Hooks>, target: Arc<Target>, row: Due, began: Began, permit: Part) -> Report {
     let outcome = catch_panic(pin!(perform(&hooks, &target, row, began))).await;
     drop(permit);
     let outcome = match outcome {

@@ -1,13 +1,13 @@
 //! What the tasks of this folder share: the store, the settings, the signals between them, and limits.
 
 use super::{
-    download::Downloaded, metrics::HookMetrics, outage::Outage, ownership::Ownership, permits::Permits, send::Sender,
-    settings::Settings,
+    download::Downloaded, metrics::HookMetrics, outage::Outage, ownership::Ownership, send::Sender, settings::Settings,
 };
 use crate::{
     damaged_rows::DamagedRows,
     disk::Space,
     edge::{self, Clock},
+    limits::FairShare,
     master_key::Keys,
     supervisor::Supervisor,
 };
@@ -29,6 +29,9 @@ use std::{
 };
 use tokio::sync::Notify;
 
+/// Most attempts in flight at once, over all endpoints. One organization can have half of them.
+pub(crate) const MOST_IN_FLIGHT: usize = 1024;
+
 /// The longest that the relay or a lane sleeps without reading the store, on a server of its own.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The same where servers share a store: nothing signals what another server has written.
@@ -41,7 +44,8 @@ pub(crate) struct Hooks {
     pub(crate) keys: Keys,
     pub(crate) sender: Sender,
     pub(super) supervisor: Arc<Supervisor>,
-    pub(super) permits: Arc<Permits>,
+    /// The attempts in flight.
+    pub(super) attempts: Arc<FairShare>,
     pub(super) outage: Outage,
     /// Signalled when the outbox may have events.
     pub(super) outbox: Notify,
@@ -82,7 +86,7 @@ impl Hooks {
             settings,
             keys,
             supervisor,
-            permits: Permits::new(),
+            attempts: FairShare::new(MOST_IN_FLIGHT),
             outage: Outage::default(),
             outbox: Notify::new(),
             new_lanes: Notify::new(),
@@ -240,6 +244,6 @@ impl Hooks {
     /// Waits for the attempts in flight, as long as one may take.
     pub(super) async fn until_idle(&self) {
         let limit = self.settings.timeout + Duration::from_secs(1);
-        let _ = tokio::time::timeout(limit, self.permits.until_idle()).await;
+        let _ = tokio::time::timeout(limit, self.attempts.until_idle()).await;
     }
 }

@@ -7,10 +7,12 @@
 use super::{
     attempt::{Began, Damage, Due, Outcome, Report, Target, attempt, load, read_due, records, revisions},
     hooks::{Bell, Hooks},
-    permits::Permit,
     retention,
 };
-use crate::edge;
+use crate::{
+    edge,
+    limits::{Holder, Part},
+};
 use rental_core::{
     error::Error,
     resources::webhook_endpoint::DISABLED_BY_FAILURES,
@@ -19,7 +21,6 @@ use rental_core::{
     value::{DeliveryId, EndpointId},
     webhooks::{
         concurrency::Concurrency,
-        fair_share::Holder,
         fan_out::{FRESH, RETRY},
     },
 };
@@ -55,9 +56,9 @@ struct Lane {
     running: JoinSet<Report>,
     concurrency: Concurrency,
     /// Receives a permit for an attempt when it is this lane's turn.
-    turn: Option<oneshot::Receiver<Permit>>,
+    turn: Option<oneshot::Receiver<Part>>,
     /// A permit that was received, for the next attempt.
-    permit: Option<Permit>,
+    permit: Option<Part>,
     failures: u32,
     /// Attempts since the last success that failed or could not be made. Those of one burst count as one.
     probes: u32,
@@ -215,12 +216,12 @@ impl Lane {
     }
 
     /// A permit, if this endpoint may have one now. Otherwise the lane waits for its turn.
-    fn ask_for_permit(&mut self) -> Option<Permit> {
+    fn ask_for_permit(&mut self) -> Option<Part> {
         if self.turn.is_some() {
             return None;
         }
-        let holder = Holder { organization: self.target.endpoint.organization_id, endpoint: self.id };
-        self.hooks.permits.take(holder).map_err(|turn| self.turn = Some(turn)).ok()
+        let holder = Holder::from(self.target.endpoint.organization_id).member(self.id.uuid().as_u128());
+        self.hooks.attempts.queue(holder, 1).map_err(|turn| self.turn = Some(turn)).ok()
     }
 
     /// Fills the window: first attempts before retries, with a few retries in each window, so that neither starves.
@@ -365,7 +366,7 @@ impl Lane {
 }
 
 /// The permit that a lane waits for. Never, if it waits for none.
-async fn received(turn: &mut Option<oneshot::Receiver<Permit>>) -> Option<Permit> {
+async fn received(turn: &mut Option<oneshot::Receiver<Part>>) -> Option<Part> {
     match turn {
         Some(turn) => turn.await.ok(),
         None => std::future::pending().await,

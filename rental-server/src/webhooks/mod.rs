@@ -19,7 +19,6 @@ mod lanes;
 pub(crate) mod metrics;
 mod outage;
 mod ownership;
-mod permits;
 pub(crate) mod relay;
 pub(crate) mod retention;
 pub(crate) mod send;
@@ -27,8 +26,7 @@ mod settings;
 
 pub(crate) use cluster::servers_without_key;
 pub(crate) use download::Downloaded;
-pub(crate) use hooks::Hooks;
-pub(crate) use permits::MOST_IN_FLIGHT;
+pub(crate) use hooks::{Hooks, MOST_IN_FLIGHT};
 pub(crate) use settings::{Retention, Settings};
 
 use rental_core::error::Error;

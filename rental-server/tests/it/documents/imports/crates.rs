@@ -17,7 +17,7 @@ pub(super) const CRATES: &[Crate] = &[
     },
     Crate {
         name: "rental-server",
-        order: "{changed_feeds, config, congestion, damaged_rows, disk, documents, histogram, open_files, outgoing, panics, service_manager, shares, threads, trace_context} < edge < {engine, healthcheck, http, secrets, supervisor, telemetry} < {access, audit, master_key, upgrade} \
+        order: "{changed_feeds, config, congestion, damaged_rows, disk, documents, histogram, limits, open_files, outgoing, panics, service_manager, threads, trace_context} < edge < {engine, healthcheck, http, secrets, supervisor, telemetry} < {access, audit, master_key, upgrade} \
                 < {backups, usage, webhooks} < metrics < state < {attachments, calendar_feeds, chores, guard, tasks, objects} < endpoint < reference < fleet_api < {observability, operator} \
                 < {demo, endpoints}",
     },
