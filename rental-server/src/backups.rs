@@ -185,20 +185,28 @@ impl Backups {
         let why = match made {
             Ok(Made { name, summary, wrong: None }) => {
                 tracing::info!(file = name, rows = summary.rows, bytes = summary.bytes, "a backup was made");
-                let removed = self.note_newest(&plan.folder).and_then(|_| {
-                    let outdated = make::files(&plan.folder)?.outdated(plan.keep);
-                    outdated.iter().try_for_each(|name| fs::remove_file(plan.folder.join(name)))
-                });
-                if let Err(error) = removed {
-                    tracing::warn!(%folder, %error, "old backups cannot be removed");
-                }
+                let noted = self.note_newest(&plan.folder).map(drop);
+                tell_removed(plan, noted.and_then(|()| remove(plan, make::files(&plan.folder)?.outdated(plan.keep))));
                 return true;
             }
-            Ok(Made { name, wrong: Some(wrong), .. }) => format!("{wrong}; what could be read is in {name}"),
+            Ok(Made { name, wrong: Some(wrong), .. }) => {
+                tell_removed(plan, make::files(&plan.folder).and_then(|files| remove(plan, files.surplus())));
+                format!("{wrong}; what could be read is in {name}")
+            }
             Err(error) => error,
         };
         self.failures.inc();
         tracing::error!(%folder, why, "a backup by itself failed; the earlier ones stay");
         false
+    }
+}
+
+fn remove(plan: &BackupPlan, names: impl IntoIterator<Item = String>) -> io::Result<()> {
+    names.into_iter().try_for_each(|name| fs::remove_file(plan.folder.join(name)))
+}
+
+fn tell_removed(plan: &BackupPlan, removed: io::Result<()>) {
+    if let Err(error) = removed {
+        tracing::warn!(folder = %plan.folder.display(), %error, "old backups cannot be removed");
     }
 }

@@ -52,10 +52,11 @@ pub(crate) struct Progress {
 impl Progress {
     fn in_words(&self) -> String {
         let Self { from, to, phase, rows_counted, records_done, records, .. } = self;
-        format!(
-            "upgrading the store from schema version {from} to {to}: {phase}, {rows_counted} rows counted, {records_done} of \
-             {records} records done"
-        )
+        let what = match from == to {
+            true => "ending an interrupted repair of the store".to_owned(),
+            false => format!("upgrading the store from schema version {from} to {to}"),
+        };
+        format!("{what}: {phase}, {rows_counted} rows counted, {records_done} of {records} records done")
     }
 }
 

@@ -132,7 +132,7 @@ fn note_next(verb: &str, settled: &str, matches: &ArgMatches, session: &Session)
     if let ("pay", Some(number)) = (verb, Record::read(settled)?.text("invoice_number")) {
         let of = by_number::organization_flag(matches);
         session.out.note(&format!(
-            "the receipt: rental-cli invoices pdf {number}{of} --to {number}.pdf; to give money back: rental-cli invoices credit {number}{of}"
+            "the receipt: rental-cli invoices pdf {number}{of} --to {number}-paid.pdf; to give money back: rental-cli invoices credit {number}{of}"
         ));
     }
     Ok(())

@@ -147,7 +147,7 @@ fn receive(
 fn incomplete(why: &str) -> Failure {
     Failure::Unreachable {
         problem: format!("the export is incomplete ({why})"),
-        hint: "try again; if it fails again, see the server's log",
+        hint: "see the server's log: a damaged row ends an export (docs/backup.md); else try again",
     }
 }
 

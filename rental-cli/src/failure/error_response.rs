@@ -209,6 +209,9 @@ impl ErrorResponse {
                 return Some(format!("try again {when}"));
             }
             (300..=399, _) => "redirects are not followed; set --base-url to the final URL",
+            (500, "data_damaged") => {
+                "a retry does not help: send the request id to the operator of the server (docs/runbook.md, \"A file with damaged pages\")"
+            }
             (500..=599, _) => "try again; if it fails again, send the request id to the operator of the server",
             _ => return None,
         };

@@ -116,7 +116,7 @@ fn what_settles_an_invoice_says_the_next_step() {
     assert_eq!(
         server.run(&pay).stderr,
         format!(
-            "the receipt: rental-cli invoices pdf INV-000042 {of} --to INV-000042.pdf; to give money back: rental-cli invoices credit INV-000042 {of}\n"
+            "the receipt: rental-cli invoices pdf INV-000042 {of} --to INV-000042-paid.pdf; to give money back: rental-cli invoices credit INV-000042 {of}\n"
         )
     );
     let server = FakeServer::new(vec![ok(note)]);

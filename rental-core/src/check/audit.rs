@@ -91,12 +91,6 @@ impl<'g> Audit<'g> {
         Self { now: Some(now), ..self }
     }
 
-    /// The result so far.
-    #[must_use]
-    pub fn report(&self) -> &Report {
-        &self.report
-    }
-
     /// Checks one row.
     pub fn row(&mut self, record: &Record) {
         self.report.rows += 1;
@@ -134,6 +128,7 @@ impl<'g> Audit<'g> {
             | Row::Counter { organization, .. } => self.organization_exists(organization),
             Row::Secrets { .. } => self.secrets(row),
             Row::Marker(Marker::Loading) => {
+                self.remedy = Remedy::Backup;
                 Err("a copy into this store was broken off: what is there is not whole".into())
             }
             Row::Marker(Marker::MasterKey) => self.master_key(row),

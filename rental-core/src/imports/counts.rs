@@ -35,7 +35,7 @@ impl RowOutcome {
     pub(super) fn beside_damage(damage: &DamagedRow) -> Self {
         let words = damage_in_words(damage);
         Self::Invalid(format!(
-            "needs what the store cannot read ({words}); repair the store with `rental-cli store repair`, then import the file again"
+            "needs what the store cannot read ({words}); get a sound store (docs/runbook.md, \"A file with damaged pages\": a backup, then `rental-cli store repair`), then import the file again"
         ))
     }
 

@@ -28,8 +28,8 @@ pub(crate) fn known(version: u64) -> Result<(), String> {
 #[must_use]
 pub fn needs_upgrade(version: u64) -> String {
     if version == SCHEMA_VERSION {
-        return "an upgrade or a repair of the store was begun and did not come to its end: run `rental-cli store upgrade`, or \
-                start the server, to finish it"
+        return "an upgrade or a repair of the store was begun and did not come to its end: run `rental-cli store upgrade` (after \
+                a repair `rental-cli store repair`), or start the server, to finish it"
             .into();
     }
     format!(

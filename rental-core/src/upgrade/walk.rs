@@ -101,7 +101,7 @@ impl<'s> Upgrade<'s> {
     }
 
     /// Begins the upgrade of a store of the present version to itself: it derives again what follows from records. It begins at the
-    /// first record, also when an earlier one was interrupted. Until its end no program uses the store.
+    /// first record, also when an earlier one was interrupted. Until its end no program opens the store.
     ///
     /// # Errors
     /// As of [`state`]; the store has an older version, or an upgrade of it has begun.

@@ -48,12 +48,6 @@ impl Schedule {
         let doubled = FIRST_PROBE_MILLIS << (failures - 1).min(30);
         doubled.min(self.0[0])
     }
-
-    /// Milliseconds from the first attempt of a delivery to its last retry at the earliest: the sum of the delays.
-    #[must_use]
-    pub fn total_millis(&self) -> i64 {
-        self.0.iter().fold(0, |sum, delay| sum.saturating_add(*delay))
-    }
 }
 
 /// The outcome of an attempt.

@@ -11,6 +11,8 @@ pub(super) const FAILED: &str = ".failed.backup";
 pub(super) const PARTIAL: &str = ".backup.partial";
 /// The newest backup of each of so many days stays.
 const DAYS: usize = 14;
+/// So many failed backups stay, the newest ones: each has nearly the whole store.
+const MOST_FAILED: usize = 2;
 
 /// The name of a backup without its ending: `rental-20260505T093000000Z`. Names rise with their times.
 pub(super) fn stem(time: Timestamp) -> String {
@@ -69,9 +71,15 @@ impl Files {
                 outdated.push(format!("{stem}{GOOD}"));
             }
         }
-        let failed = self.failed.iter().filter(|stem| Some(*stem) < oldest_kept);
+        let failed = self.failed.iter().rev().take(MOST_FAILED).filter(|stem| Some(*stem) < oldest_kept);
         outdated.extend(failed.map(|stem| format!("{stem}{FAILED}")));
+        outdated.extend(self.surplus());
         outdated
+    }
+
+    /// The names of the failed backups that go after any backup.
+    pub(super) fn surplus(&self) -> impl Iterator<Item = String> {
+        self.failed.iter().rev().skip(MOST_FAILED).map(|stem| format!("{stem}{FAILED}"))
     }
 }
 
@@ -134,5 +142,15 @@ mod tests {
         let good = format!("{}{GOOD}", stem(at("2026-05-02T00:00:00Z")));
         let files = Files::among(names.clone().into_iter().chain([good]));
         assert_eq!(files.outdated(24), names[..1]);
+    }
+
+    #[test]
+    fn the_newest_two_failed_backups_stay_and_each_goes_once() {
+        let names = [1, 2, 3, 4].map(|day| format!("{}{FAILED}", stem(at(&format!("2026-05-0{day}T00:00:00Z")))));
+        let files = Files::among(names.clone());
+        assert_eq!(files.surplus().collect::<Vec<_>>(), [names[1].clone(), names[0].clone()]);
+        let good = format!("{}{GOOD}", stem(at("2026-05-04T00:00:00Z")));
+        let files = Files::among(names.clone().into_iter().chain([good]));
+        assert_eq!(files.outdated(24), [2, 1, 0].map(|at| names[at].clone()));
     }
 }

@@ -276,7 +276,7 @@ fn core_message(error: &Error) -> String {
             "The clock of the server is wrong, or was set, so nothing was changed; reads go on. Try again later, with the same idempotency key.".into()
         }
         Error::Damaged(_) => {
-            "What is stored of this object, or of one that the request needs, is damaged, so nothing was changed. All other objects can be read. Tell the operator the request id: the log names the row, a backup has it, and `rental-cli store repair` gives it up.".into()
+            "What is stored of this object, or of one that the request needs, is damaged, so nothing was changed. All other objects can be read. Tell the operator the request id: the log names the row, and docs/runbook.md, \"A file with damaged pages\", says how to get a sound store.".into()
         }
         Error::Internal(_) => {
             "Something went wrong on our side. The request id helps us to find it.".into()

@@ -70,7 +70,7 @@ fn receive(tee: &mut Tee<impl Read>) -> Result<(Summary, String), Failure> {
     let broken = |error: ArchiveError| match error {
         ArchiveError::Io(_) | ArchiveError::Truncated { .. } => Failure::Unreachable {
             problem: format!("the backup is incomplete ({error}); nothing was kept"),
-            hint: "try again; if it fails again, see the server's log",
+            hint: "see the server's log: a damaged row ends a backup by hand (docs/backup.md); else try again",
         },
         ArchiveError::NotAnArchive => Failure::Unreadable("the response is not a backup".into()),
         other => Failure::Unsuccessful {

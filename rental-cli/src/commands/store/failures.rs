@@ -49,7 +49,7 @@ pub(super) fn store_failure(place: &dyn Place, error: StoreError) -> Failure {
         }
         StoreError::NeedsUpgrade(_) => (
             "version",
-            "back up the data file or the database first; then `rental-cli store upgrade URL` takes it to the present version",
+            "back up the data file or the database first; then `rental-cli store upgrade URL` takes it to the present version, or `rental-cli store repair URL` ends a repair",
         ),
         _ => (if is_file { "store" } else { "database" }, place.advice()),
     };

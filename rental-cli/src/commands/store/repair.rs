@@ -42,6 +42,8 @@ pub(super) const EXAMPLES: [&str; 3] = [
 const COLUMNS: [&str; 3] = ["action", "place", "what"];
 /// Most rows in a list.
 const MOST_LISTED: usize = 1000;
+/// Most servers of a database whose heartbeats are read.
+const MOST_SERVERS: usize = 1000;
 /// The kind of rows that follow from records, in counts.
 const DERIVED: &str = "row derived from an object";
 /// Heartbeats of a running server change at least once in this many of their intervals.
@@ -98,7 +100,9 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
             .block_on(on(&place, Access::Upgradable, async |store| mend(&place, store, &mut done, matches).await))?;
     }
     // Of a database, what was found on the way is told.
-    if let Ok(maintenance) = place.maintenance() {
+    if let Ok(maintenance) = place.maintenance()
+        && !(trial && is_interrupted)
+    {
         let closed = maintenance.inspect(CACHE_BYTES).map_err(|error| store_failure(place.as_ref(), error))?;
         let mut progress = Progress::count(closed.count(), "rows checked");
         done.found.left = check::of_file_at(closed.as_ref(), edge::now(), &mut |rows| progress.at(rows));
@@ -107,6 +111,13 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
         done.found.left.forget(Remedy::Repair);
     }
     show(&place, &done, trial, session)?;
+    if trial && is_interrupted {
+        return Err(Failure::Unsuccessful {
+            kind: "damaged",
+            problem: format!("an earlier repair of {place} did not come to its end; nothing was changed"),
+            hint: "run the command without --dry-run, or start the server",
+        });
+    }
     result(&place, &done, trial)
 }
 
@@ -146,18 +157,18 @@ async fn mend(place: &Place, store: &dyn Engine, done: &mut Done, matches: &ArgM
     if store.is_shared() {
         refuse_running_servers(store).await.map_err(failed)?;
     }
-    // From here on no server uses the store until its derived rows are whole again.
-    let walk = Upgrade::again(store).await.map_err(refused)?;
     let now = repair::find(store, edge::now(), &mut |_| ()).await.map_err(failed)?;
-    if !now.changes.iter().map(differs).eq(done.found.changes.iter().map(differs)) {
+    if !now.changes.iter().map(essence).eq(done.found.changes.iter().map(essence)) {
         return Err(Failure::Unsuccessful {
             kind: "in_use",
-            problem: "another program changed the store since the question; nothing was removed".into(),
+            problem: "another program changed the store since the question; this one changed nothing".into(),
             hint: "stop all servers of this store, then run the same command again",
         });
     }
     done.found = now;
     done.saved = removed::save(&done.found, matches, store).await.map_err(|error| error.or_store(failed))?;
+    // From here on no program opens the store until its derived rows are whole again.
+    let walk = Upgrade::again(store).await.map_err(refused)?;
     if let Commit::Stale(key) = repair::apply(store, &done.found).await.map_err(failed)? {
         return Err(Failure::Unsuccessful {
             kind: "in_use",
@@ -171,7 +182,7 @@ async fn mend(place: &Place, store: &dyn Engine, done: &mut Done, matches: &ArgM
 }
 
 /// What of a change is the same when it is found again.
-fn differs<'a>((key, change): (&'a Key, &'a Change)) -> (&'a Key, Option<Revision>, bool) {
+fn essence<'a>((key, change): (&'a Key, &'a Change)) -> (&'a Key, Option<Revision>, bool) {
     (key, change.revision, change.put.is_some())
 }
 
@@ -195,7 +206,7 @@ async fn refuse_running_servers(store: &dyn Engine) -> Result<(), StoreError> {
 }
 
 async fn heartbeats(store: &dyn Engine) -> Result<Vec<(Key, Revision)>, StoreError> {
-    let found = store.scan(&key::heartbeats(), MOST_LISTED).await?;
+    let found = store.scan(&key::heartbeats(), MOST_SERVERS).await?;
     Ok(found.into_iter().flatten().map(|row| (row.key, row.revision)).collect())
 }
 
@@ -206,14 +217,17 @@ fn ask(done: &Done, place: &Place, matches: &ArgMatches) -> Result<(), Failure> 
             eprint!("{line}");
         }
     }
-    confirm(
-        matches,
-        &format!(
-            "Change {} rows of {place}; {} of them are removed or replaced, and saved to a file first. A rental or block that is removed holds no nights any more",
-            done.count(),
-            done.found.changes.len()
+    let changes = &done.found.changes;
+    if changes.keys().any(|key| matches!(repair::kind(key), "rental" | "block")) {
+        eprintln!("A rental or block that is removed holds no nights any more.");
+    }
+    let question = match changes.len() {
+        0 => format!("No object is lost. Derive the other rows of {place} from the objects again"),
+        some => format!(
+            "Change {some} rows of {place}, which are saved to a file first, and derive the others from the objects again"
         ),
-    )
+    };
+    confirm(matches, &question)
 }
 
 fn action(change: &Change) -> &'static str {
@@ -304,6 +318,9 @@ fn show(place: &Place, done: &Done, trial: bool, session: &Session) -> Result<()
     }
     if done.count() == 0 && left.problems == 0 {
         session.out.note("the store has no problems: there is nothing to do");
+    }
+    if !trial && done.count() > 0 {
+        session.out.note(&format!("{} rows were changed; the server can be started", done.count()));
     }
     if done.found.more {
         session.out.note("there are more rows to remove: run the same command again");

@@ -174,6 +174,9 @@ pub(super) async fn finish(
 
 fn damaged(state: &State, count: u64, listed: &[String]) -> Failure {
     let changed = match state {
+        State::Unfinished(marker) if marker.from == marker.to => {
+            "a repair was interrupted, and this run changed nothing"
+        }
         State::Unfinished(_) => "an earlier run of the upgrade changed rows, and this one changed nothing",
         State::Current | State::Older(_) => "nothing was changed",
     };
@@ -181,7 +184,7 @@ fn damaged(state: &State, count: u64, listed: &[String]) -> Failure {
     Failure::Unsuccessful {
         kind: "damaged",
         problem: format!("{count} rows are damaged, and {changed}: {}", shown.join("; ")),
-        hint: "restore a backup, or use --keep-damaged to upgrade all other rows and keep these unchanged",
+        hint: "restore a backup, or use --keep-damaged to upgrade all other rows and keep these unchanged; `rental-cli store repair URL` ends an interrupted repair",
     }
 }
 
