@@ -39,11 +39,11 @@ mod edge;
 #[expect(dead_code, unused_imports, reason = "the target uses a part of it")]
 #[path = "../../rental-server/src/http/mod.rs"]
 mod http;
+#[allow(dead_code, reason = "the target uses a part of it, its tests another")]
+#[path = "../../rental-server/src/limits.rs"]
+mod limits;
 #[path = "../../rental-server/src/panics.rs"]
 mod panics;
-#[allow(dead_code, reason = "the target uses a part of it, its tests another")]
-#[path = "../../rental-server/src/shares.rs"]
-mod shares;
 #[path = "../../rental-server/src/trace_context.rs"]
 mod trace_context;
 
