@@ -105,8 +105,8 @@ fn a_waiting_delivery_a_resent_one_and_a_replay_say_nothing_of_an_erased_person(
     receiver.wait_until("the first attempts", |seen| seen.iter().any(|one| one.kind() == "lead.received"));
     let report = erase(&server, &customer);
     assert_eq!((&report["object"], &report["customer_id"]), (&json!("erasure"), &json!(customer)));
-    let before = receiver.count();
     let report = complete(&server, &customer);
+    let before = receiver.count();
     assert_eq!((&report["kept"]["invoices"], &report["damaged"]), (&json!(1), &json!(0)), "{report}");
     receiver.now_does(Act::Status(200));
     let created = receiver.seen().iter().find(|one| one.kind() == "customer.created").unwrap().event().to_owned();
