@@ -6,7 +6,7 @@
 //! histories instead of one.
 //!
 //! Here batches are plain data. In `power_loss/under_load.rs` they come from real requests, and `power_loss/judge.rs` knows
-//! what the requests mean. `power_loss/broken.rs` has the negative controls. `docs/reliability.md` has the figures.
+//! what the requests mean. `power_loss/broken.rs` has the negative controls. `rental-server/tests/it/documents/promises.md` has the figures.
 //!
 //! Seen failing in a scratch copy: with `Durability::None` ("acknowledged, and lost"), and with the failure of a commit
 //! not remembered ("still ready").
