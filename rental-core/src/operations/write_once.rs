@@ -11,8 +11,9 @@ use super::{
 use crate::{
     error::Error,
     resources::AnyObject,
+    rows::Tag,
     schema::Notice,
-    store::{Batch, Commit, Revision, Store},
+    store::{Batch, Commit, Revision, Store, Write},
     value::OrganizationId,
 };
 use bytes::Bytes;
@@ -31,8 +32,8 @@ pub struct Written {
     pub object: Option<Box<dyn AnyObject>>,
     /// Whether this is the stored response of an earlier request with the same idempotency key.
     pub replayed: bool,
-    /// Whether a batch was committed.
-    pub committed: bool,
+    /// Whether an event was committed for which deliveries are to be made.
+    pub announced: bool,
     /// What else the store has of the vehicle, customer or rental that was written; none after a replay.
     pub notices: Vec<Notice>,
 }
@@ -84,6 +85,7 @@ pub async fn write(
         if batch.is_empty() {
             return Ok(written);
         }
+        let announces = batch.writes.iter().any(has_event);
         let commit = commit_for(store, organization, batch);
         let committed = match &written.object {
             Some(object) if !asks.is_empty() => {
@@ -97,15 +99,19 @@ pub async fn write(
             _ => commit.await?,
         };
         if committed == Commit::Applied {
-            written.committed = true;
+            written.announced = announces;
             return Ok(written);
         }
     }
     Err(Error::Unavailable("others changed the same objects too often".into()))
 }
 
+fn has_event(write: &Write) -> bool {
+    matches!(write, Write::Put(key, ..) if key.as_bytes().first() == Some(&(Tag::Outbox as u8)))
+}
+
 fn response(status: u16, body: Bytes, revision: Option<Revision>, object: Option<Box<dyn AnyObject>>) -> Written {
-    Written { status, body, revision, object, replayed: false, committed: false, notices: Vec::new() }
+    Written { status, body, revision, object, replayed: false, announced: false, notices: Vec::new() }
 }
 
 /// The stored response, without personal data when its customer was erased since.

@@ -82,8 +82,8 @@ pub(crate) async fn write_to(
         app.tenants.refused(exceeded.quota);
         return Err(Problem::QuotaExceeded(*exceeded));
     }
-    let Written { status, body, revision, replayed, committed, notices, .. } = outcome?;
-    if committed {
+    let Written { status, body, revision, replayed, announced, notices, .. } = outcome?;
+    if announced {
         app.hooks.committed();
     }
     let mut reply = Reply::stored(status, body);
