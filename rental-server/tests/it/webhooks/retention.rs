@@ -154,7 +154,9 @@ fn an_old_delivery_fails_once_its_endpoint_has_been_disabled_for_30_days() {
         || delivery(&old.to_string()).to_string(),
     );
     assert_eq!((&old["last_error"], &old["next_attempt_at"]), (&json!("retention_ended"), &Value::Null));
-    assert_eq!(super::metric(&server, "rental_webhook_deliveries_expired_total"), 1.0);
+    // It is counted after the commit.
+    let expired = || super::metric(&server, "rental_webhook_deliveries_expired_total");
+    wait_for("its count", || (expired() == 1.0).then_some(()), || expired().to_string());
     let path = format!("/admin/v1/organizations/{owner}/deliveries?status=failed");
     assert_eq!(server.admin("GET", &path, &Value::Null).ok()["data"], json!([old]));
     wait_for(
