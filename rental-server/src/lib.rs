@@ -75,7 +75,6 @@ use std::{
     path::Path,
     process::ExitCode,
     sync::{Arc, atomic::Ordering},
-    time::Duration,
 };
 use tokio::{
     net::TcpListener,
@@ -94,8 +93,6 @@ use tracing_subscriber::{
 
 /// Most open connections of `--operator-listen`.
 const OPERATOR_CONNECTIONS: usize = 256;
-/// How long the exit waits for threads that are at work when everything has stopped and the store is closed.
-const LONGEST_LEFT_OVER: Duration = Duration::from_secs(1);
 
 /// Runs the program with its arguments and environment until it is stopped.
 #[must_use]
@@ -126,18 +123,8 @@ pub fn main() -> ExitCode {
         Ok(passed) => passed,
         Err(message) => return fail(&message),
     };
-    let (runtime, background) = match threads::of_requests().and_then(|own| Ok((own, threads::of_background()?))) {
-        Ok(both) => both,
-        Err(error) => return fail(&format!("cannot start: {error}")),
-    };
-    let outcome = runtime.block_on(run(&config, passed, background.handle()));
-    // Without this, the exit would wait for threads of look-ups of names, and a silent name server answers none of them.
-    background.shutdown_timeout(LONGEST_LEFT_OVER);
-    runtime.shutdown_timeout(LONGEST_LEFT_OVER);
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => fail(&message),
-    }
+    let outcome = threads::run(|background| run(&config, passed, background));
+    outcome.map_or_else(|message| fail(&message), |()| ExitCode::SUCCESS)
 }
 
 /// Help and version as they are; a bad flag in one line that names it.
@@ -204,7 +191,7 @@ fn start_logging(config: &Config) {
     tracing_subscriber::registry().with(filter).with(lines).init();
 }
 
-async fn run(config: &Config, passed: Vec<StdListener>, background: &Handle) -> Result<(), String> {
+async fn run(config: &Config, passed: Vec<StdListener>, background: Handle) -> Result<(), String> {
     let demo = if config.demo { Some(demo::Place::new()?) } else { None };
     let Ok(store_url) = demo.as_ref().map_or_else(|| Ok(config.store.clone()), |demo| store_url(&demo.store_url()));
     let place = store_url.place()?;
@@ -228,7 +215,7 @@ async fn run(config: &Config, passed: Vec<StdListener>, background: &Handle) -> 
     chores::begin_clock(store.as_ref()).await?;
     let token = secrets::admin_token(config, place.file())?;
     // A connection to a database is driven by the thread that opened it, for background tasks and requests.
-    let threads = if store.is_shared() { Handle::current() } else { background.clone() };
+    let threads = if store.is_shared() { Handle::current() } else { background };
     let supervisor = Supervisor::new(threads);
     let (app, hooks) = assemble(config, place.as_ref(), (&store, &supervisor), (&token.text, backups)).await?;
     match (&demo, base_urls.last()) {

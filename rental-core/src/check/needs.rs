@@ -145,7 +145,7 @@ fn of_object(organization: OrganizationId, resource: u8, row: &Record, now: Opti
 /// The calendar feed of a block that has not ended: without it nobody could free its days, so it becomes a block that people change.
 fn feed_of(organization: OrganizationId, mut block: Block, row: &Record, now: Option<Timestamp>) -> Option<Need> {
     let now = now?;
-    // A day before in the last time zone.
+    // In the last time zone it is still the day before.
     let has_ended = block.end_date.day_number() <= now.day_number();
     let feed = block.calendar_feed_id.filter(|_| block.status != BlockStatus::Cancelled && !has_ended)?;
     block.calendar_feed_id = None;

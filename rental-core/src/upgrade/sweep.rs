@@ -125,7 +125,7 @@ impl Upgrade<'_> {
             span.from = Key::from_bytes(&hex::decode(at).unwrap_or_default());
         }
         // If no record has rows with this prefix and no record is damaged, all of these rows are stale. A walk from the present version
-        // looks at each: a server that has the store open writes rows meanwhile.
+        // looks at each of them, because a server that has the store open can write rows during the walk.
         let is_fenced = self.marker.from != self.marker.to;
         let unknown = is_fenced && !self.marker.expected.contains_key(group) && !self.marker.damage_here;
         while !window.is_full() {

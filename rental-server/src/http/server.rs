@@ -51,7 +51,7 @@ pub(crate) async fn serve<S: Service>(
     stop: impl Future<Output = ()>,
 ) {
     let (drain, drained) = watch::channel(false);
-    // One connection alone can have as many requests in flight as there may be connections.
+    // A proxy alone can have as many requests in flight as there may be connections.
     let requests = FairShare::new(limits.all.saturating_mul(2));
     let closing = Arc::new(Semaphore::new((limits.all / CLOSING_PART).max(1)));
     let tls = tls.map(|tls| tls.acceptor(true));

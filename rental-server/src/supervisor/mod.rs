@@ -97,7 +97,7 @@ impl Supervisor {
         self.start_on(&self.threads, name, work)
     }
 
-    /// Starts a task on other threads than the others.
+    /// Starts a task on these threads.
     pub(crate) fn start_on<F>(
         self: &Arc<Self>,
         threads: &Handle,
@@ -110,7 +110,7 @@ impl Supervisor {
         self.start_boxed(threads, name, Box::new(move || Box::pin(work())))
     }
 
-    /// The same for any task: compiled once.
+    /// The part of it that does not depend on the type of the task, so that it is compiled once.
     fn start_boxed(self: &Arc<Self>, threads: &Handle, name: &'static str, work: Work) -> JoinHandle<()> {
         let supervisor = Arc::clone(self);
         supervisor.note(name, |task, now| task.started(now));

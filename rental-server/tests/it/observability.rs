@@ -130,7 +130,7 @@ fn metrics_are_openmetrics_and_count_requests_by_endpoint_and_status() {
     assert_eq!(requests("POST", "/v1/leads", "2xx"), 2.0);
     assert_eq!(requests("other", "other", "4xx"), 1.0);
     assert_eq!(grown("rental_idempotent_replays_total"), 1.0);
-    // The server itself writes meanwhile, such as what organizations use.
+    // Between the two, the server itself can write the usage of the organizations.
     assert!(grown("rental_store_commit_batches_sum") >= 1.0);
     assert!(after["rental_http_connections"] >= 1.0 && grown("rental_http_connections_opened_total") >= 8.0);
     for secret in [&vehicle, &organization.id, &organization.write, &server.admin_token] {

@@ -154,9 +154,6 @@ async fn look(place: &Place, store: &dyn Engine, trial: bool) -> Result<(Done, b
 async fn mend(place: &Place, store: &dyn Engine, done: &mut Done, matches: &ArgMatches) -> Result<(), Failure> {
     let failed = |error| store_failure(place.as_ref(), error);
     let refused = |error| super::upgrade::refused(place, error);
-    if store.is_shared() {
-        refuse_running_servers(store).await.map_err(failed)?;
-    }
     let now = repair::find(store, edge::now(), &mut |_| ()).await.map_err(failed)?;
     if !now.changes.iter().map(essence).eq(done.found.changes.iter().map(essence)) {
         return Err(Failure::Unsuccessful {
@@ -164,6 +161,10 @@ async fn mend(place: &Place, store: &dyn Engine, done: &mut Done, matches: &ArgM
             problem: "another program changed the store since the question; this one changed nothing".into(),
             hint: "stop all servers of this store, then run the same command again",
         });
+    }
+    // One can have started since the question.
+    if store.is_shared() {
+        refuse_running_servers(store).await.map_err(failed)?;
     }
     done.found = now;
     done.saved = removed::save(&done.found, matches, store).await.map_err(|error| error.or_store(failed))?;

@@ -108,6 +108,10 @@ fn a_server_without_file_descriptors_disables_no_endpoint() {
     let port = Receiver::nobody().port();
     let hooks =
         hooks(&organizations, "lead.received", &[1, 2, 3, 4, 5].map(|host| format!("http://127.0.0.{host}:{port}/")));
+    // On PostgreSQL the server opens the connections to the database that a write needs.
+    for organization in &organizations {
+        organization.post("/v1/customers", &json!({"full_name": "Ada"})).ok();
+    }
     let mut connection = Connection::open(&server.address);
     // The server closes the connections of what came before.
     std::thread::sleep(Duration::from_millis(500));
